@@ -22,7 +22,7 @@ class Sound:
         return sample.cwnd + sample.acked * (1 if slow_start else self.increase / sample.cwnd)
 
     def on_congestion(self, moment, kind, base):
-        """Returns the window after congestion."""
+        """Returns the slow-start threshold after congestion."""
         return max(self.kept * base, 2)
 
 
@@ -36,7 +36,7 @@ class DeafToMarks(Sound):
     """Responds to losses, but not to ECN marks."""
 
     def on_congestion(self, moment, kind, base):
-        """Returns the window after congestion."""
+        """Returns the slow-start threshold after congestion."""
         return base if kind == "ecn" else super().on_congestion(moment, kind, base)
 
 
@@ -61,16 +61,16 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: A round that loses more than the fraction `loss_threshold` of its bytes lowers one of the bounds. In a probing
-    #: phase, the bound on bytes in flight becomes `beta` times the bytes in flight, but at least the bandwidth-delay
-    #: product. In other phases, the bound on the rate becomes `beta` times the rate, but at least the measured rate.
+    #: A round that loses more than the fraction `loss_threshold` of its bytes sets a bound. In startup and probe_bw_up,
+    #: this is the bound on bytes in flight: `beta` times the bytes in flight, but at least the bandwidth-delay product.
+    #: In other phases, it is the bound on the rate: `beta` times the estimated bandwidth, but at least `latest_bw`.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):
         self.phase, self.since_ns, self.rounds, self.first_round = "startup", 0, 0, 0
         self.max_bw = [0.0, 0.0]  # in the last cycle and in the present cycle, bit/s
-        self.latest_bw = 0.0  # the largest in the present round, or half of that in the round before, bit/s
-        self.min_rtt_us, self.min_rtt_ns = 0, 0  # the smallest round trip (0: unknown), and the time of its sample
+        self.latest_bw = 0.0  # the round's largest sample, but at least half the value of the round before, bit/s
+        self.min_rtt_us, self.min_rtt_ns = 0, 0  # smallest round trip (0: unknown); its time, or the end of probe_rtt
         self.full_bw, self.flat_rounds, self.full_bw_reached = 0.0, 0, False
         self.delivered = self.lost = 0  # in the present round, bytes
         self.bw_shortterm = self.inflight_longterm = float("inf")  # the bounds, in bit/s and in bytes
@@ -119,7 +119,7 @@ class SmallBbr:
         return Drive(window / self.mss, pacing_rate=pacing_gain * 0.99 * self.bw, reduction=False)
 
     def end_round(self, sample, app_limited):
-        """Ends a round: lowers the bounds after high loss, and returns whether the loss was high."""
+        """Ends a round: updates the bounds and the search for the full bandwidth. Returns true if the loss was high."""
         high_loss = self.lost > self.loss_threshold * (self.delivered + self.lost)
         probing = self.phase in ("startup", "probe_bw_up")
         if high_loss and probing:
@@ -164,7 +164,7 @@ class SmallBbr:
         return moment.ssthresh
 
     def probe(self):
-        """Reports the state under the names of the BBR draft."""
+        """Reports the state, mostly under the names of the BBR draft."""
         pacing_gain, cwnd_gain = self.gains[self.phase]
         return {
             "phase": self.phase,

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-#: Arguments that suppress messages and keep the browser itself from using the network.
+#: Arguments: no sandbox, no GPU, no welcome page, and no network access by the browser itself.
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",

@@ -30,8 +30,9 @@ settings.load_profile("bloatlab")
 #: A function that runs a command and returns its exit code, its output as one line, and its errors.
 Say = Callable[..., tuple[int, str, str]]
 
-#: Three files that serve as locks. A test marked `live` or `alone` holds the first lock while it waits and while it
-#: runs. A test holds the second lock while it waits for the third, which it holds while it runs.
+#: Three files that serve as locks. A test marked `live` or `alone` takes LIVE first, and holds it to its end. Every
+#: test holds RUNNING while it runs: exclusively if it is marked `alone`, otherwise shared with others. It holds TURN
+#: only while it waits for RUNNING.
 LIVE, TURN, RUNNING = Path(__file__).with_name("test_live.py"), Path(__file__).with_name("kernel.py"), Path(__file__)
 
 
@@ -116,10 +117,10 @@ _HELD: list[IO[str]] = []
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Makes the workers of `pytest -n` wait for each other where tests could disturb one another.
 
-    A test marked `alone` has the machine to itself. A test marked `live` runs beside others, but not beside one marked
-    `live` or `alone`, because it compares the state of the host before and after. Successive tests marked `alone` share
-    their locks. If these were released between two tests, another worker would start a test, and this worker would have
-    to wait until that test has ended.
+    A test marked `alone` has the machine to itself. A test marked `live` makes live runs, or compares the state of the
+    host before and after, so it runs beside other tests, but not beside one marked `live` or `alone`. Successive tests
+    marked `alone` share their locks. If these were released between two tests, another worker would start a test, and
+    this worker would have to wait until that test has ended.
     """
     if not _HELD:
         # first the lock of live runs, so that other tests can start while this test waits for another live run

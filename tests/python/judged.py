@@ -8,7 +8,7 @@ from typing import Any
 from bloatlab.advice import Recommendation, recommend
 from bloatlab.advice.score import Judged, Value
 
-#: A device with few options, for questions that `quick` answers with one round trip and short runs.
+#: A device with few options, so that a recommendation needs few runs.
 SMALL = """
 words = "small modem"
 link = "modem"

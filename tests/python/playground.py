@@ -40,7 +40,7 @@ def scenario_of(tree: dict[str, Any]) -> Scenario:
 
 @contextmanager
 def pages(browser: Any) -> Generator[Open]:
-    """Yields a function that opens the page with a scenario and waits for its first result.
+    """Yields a function that opens the page, with or without a scenario, and waits for the first result.
 
     Every opened page is checked at the end.
     """
@@ -80,7 +80,7 @@ SETTLED = "document.body.dataset.state === 'settled'"
 
 
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Performs an action that changes the experiment, and waits until the page has run and drawn the new experiment."""
+    """Performs an action that changes the experiment, and waits until the new one has been run and drawn or refused."""
     before = int(found.page.evaluate("document.body.dataset.asked"))
     act()
     until(found, f"Number(document.body.dataset.asked) > {before} && {SETTLED}")

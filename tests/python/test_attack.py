@@ -107,7 +107,7 @@ def test_a_broken_result_folder_is_shown_or_refused_in_one_line(
 
 
 def _broken(whole: bytes) -> st.SearchStrategy[bytes]:
-    """Returns damaged data: cut off, changed, or replaced."""
+    """Draws damaged data: cut off, changed, or replaced."""
     cut = st.integers(0, len(whole)).map(lambda n: whole[:n])
     place = st.tuples(st.integers(0, len(whole) - 1), st.binary(max_size=8))
     changed = place.map(lambda at: whole[: at[0]] + at[1] + whole[at[0] + 1 :])

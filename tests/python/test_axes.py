@@ -37,10 +37,10 @@ def values(axis: str) -> list[Any]:
         ('{ from = "1.2345mbit", to = "2mbit", steps = 2 }', ["1.2345mbit", "2mbit"]),
         ('{ from = "12346B", to = "98765B", steps = 2 }', ["12346B", "98765B"]),
         ("{ from = 0.123456, to = 1, steps = 2 }", [0.123456, 1.0]),
-        # 12.345 + n mbit; 0.1 + 2 * 0.1 is 0.30000000000000004 in binary
+        # a step adds exactly: 12.345 + n Mbit/s; 0.3, although 0.1 + 2 * 0.1 is 0.30000000000000004 in binary
         ('{ from = "12345kbit", to = "15mbit", step = "1mbit" }', ["12345kbit", "13.345mbit", "14.345mbit"]),
         ("{ from = 0.1, to = 0.3, step = 0.1 }", [0.1, 0.2, 0.3]),
-        # ratios of sqrt(10) = 3.162
+        # each value is sqrt(10) = 3.162 times the value before
         (
             '{ from = "0.00001%", to = "0.001%", steps = 5, log = true }',
             ["0.00001%", "0.00003162%", "0.0001%", "0.0003162%", "0.001%"],
@@ -80,7 +80,7 @@ def test_where_compares_booleans_and_numbers_as_they_are_written():
         places('where = ["x == True"]\naxes.x = [true, false]')
 
 
-#: Axes in which a later override would undo an earlier one, and the message.
+#: Axes in which a later override would undo an earlier one, or that set the seed, and a part of the message.
 UNDONE = [
     (
         'axes.line.slow."link.up.rate" = "1mbit"\naxes.path.near."link.up.rate" = "4mbit"',

@@ -1,4 +1,4 @@
-"""Every queue discipline in the modem of CableLabs 2012: the runs of the study, and the tables of their results."""
+"""More queue disciplines in the modem of CableLabs 2012: the runs of the study, and the tables of their results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_readme_has_every_discipline():
 
 
 def measures(value: float) -> list[Measures]:
-    """Returns two seeds of a run, in which every measure is close to `value`."""
+    """Returns the measures of two seeds: all are `value` in the first, and `value` + 2 in the second."""
     return [{column.measure: value + step for column in disciplines.COLUMNS} for step in (0.0, 2.0)]
 
 

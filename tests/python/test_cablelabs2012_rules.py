@@ -123,7 +123,7 @@ def test_blocked_pages(as_published):
     for seed in runs["D04/21"]:
         seed[PAGES], seed[MEDIAN] = 3.0, 84.0
     median = find(STUDY.scorecard(runs), "D04/21", MEDIAN)
-    assert median.verdict is Verdict.WITHIN  # ">600" allows at most 3 pages
+    assert median.verdict is Verdict.WITHIN  # where the paper prints ">600" s, at most 3 pages may complete
     assert (median.as_data()["published"], median.as_data()["accepted"]) == (">600", [])
     # the paper has 0 pages in this cell, so the tolerance of 10 % is 0
     assert find(STUDY.scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE
@@ -136,7 +136,7 @@ def test_blocked_pages(as_published):
 def test_ftp_needs_its_difference_too(as_published):
     runs = as_published()
     for seed in runs["D04/417"]:
-        # 1900 kB is within 0.5 % of the ceiling. The difference from C04 grows from 6758 to 8658 kB (within 30 %)
+        # 1900 kB is less than the tolerance of 1925 kB. The difference from C04 grows by 28 %, from 6758 to 8658 kB
         seed[FTP] += 1900.0
     assert find(STUDY.scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
     for seed in runs["C04"]:
@@ -247,7 +247,7 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
     assert told["ramp-417"].why == ""  # its case was not run
     runs, alone = {"D05/21": [{"page_load_max_s": 133.0}]}, {"D05/21": [{"page_load_max_s": math.inf}]}
     told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
-    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # such runs load no pages
+    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # without pages, there is no load time
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():

@@ -128,7 +128,7 @@ def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     scenario = bloatlab.parse(LINE)
     with pytest.raises(ScenarioError, match='unknown link "upp"; did you mean "up"'):
         bloatlab.run(scenario, captures=tmp_path / "run", capture_link="upp")
-    assert not list(tmp_path.iterdir())  # so the corrected command finds no files of an earlier run
+    assert not list(tmp_path.iterdir())  # no file is in the way of the corrected command
     file = tmp_path / "line.toml"
     file.write_text(LINE)
     with pytest.raises(OSError, match=r"line\.toml"):

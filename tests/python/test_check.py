@@ -124,7 +124,7 @@ def test_an_invalid_live_run_fails(say: Say, scenario_file: Path, tmp_path: Path
     assert out.endswith("1 expectation, 1 not tested: invalid live run")
     (failure,) = ET.parse(file).getroot().iter("failure")  # noqa: S314
     assert "is an invalid live run: lateness p99 2.000 ms" in str(failure.get("message"))
-    # a late run may lack a number: the command still reports this folder, and checks the files after it
+    # if an invalid live run lacks an expected number, the command still reports its folder, and checks the next files
     scenario = result.scenario.with_sets(('expect."apps.nobody.voip.mos"', ">= 4"))
     unmeasured = save(replace(result, scenario=scenario), tmp_path / "unmeasured")
     code, out, _ = say("check", unmeasured, scenario_file)
@@ -134,7 +134,7 @@ def test_an_invalid_live_run_fails(say: Say, scenario_file: Path, tmp_path: Path
     # an unmet expectation in a valid run takes precedence over an invalid run
     scenario_file.write_text(scenario_file.read_text().replace("<= 9", ">= 9"))
     assert say("check", kept, scenario_file)[0] == 1
-    # the verdict is also a number of the summary
+    # whether a live run is valid is also a number in its summary
     for valid in (True, False):
         (verdict,) = judge("", {"live.valid": "== 1"}, [grid_file.flat({"live": {"valid": valid}})])
         assert verdict.kept is valid

@@ -79,7 +79,7 @@ def test_what_a_plot_leaves_out_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_measure_is_a_headline_only_if_users_would_notice_it():
-    # the time in queue is the default, but users do not notice 0.0083 ms in the idle direction
+    # the default headline is the time in queue, but users do not notice 0.0083 ms of it in the idle direction
     rows = [
         {"queue": queue, "seed": 1, "links.down.sojourn_ms.p99": down, "links.down.utilisation": use,
          "apps.call.voip.mos": mos, **{f"other{n}": 1.0 for n in range(20)}}
@@ -91,7 +91,7 @@ def test_a_measure_is_a_headline_only_if_users_would_notice_it():
     assert answer.sentence == "MOS of call: 4.40 with queue a and 1.20 with queue b."
     (axes,) = [axes for axes in plot(pl.DataFrame(rows)).axes if axes.get_visible()]
     assert axes.get_xlabel() == "call: MOS (1 to 4.5)"
-    # if the author chose such a measure, it is shown, but not in the sentence
+    # if the author chose a measure whose change users do not notice, it is shown, but not in the sentence
     chosen = Sweep("t", pl.DataFrame(rows), ("queue",), chosen=("links.down.sojourn_ms.p99", "apps.call.voip.mos"))
     answer = sweep_page(chosen, Provenance([])).answer
     assert answer is not None

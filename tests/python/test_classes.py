@@ -1,4 +1,4 @@
-"""Users' classes: parsed in several threads at once; where they run, and the example of a controller."""
+"""Users' classes: parsing in several threads at once, what may run them, and the example of a controller."""
 
 import contextlib
 import gc

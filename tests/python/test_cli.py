@@ -370,8 +370,8 @@ def test_what_a_room_says_of_its_input_is_the_line(say, monkeypatch: pytest.Monk
     assert say("run", scenario_file, "-q") == (2, "", f"{error}\n")
 
 
-#: Scenarios that run for minutes. In `rateless`, everything happens at the same time; in `idle`, nothing happens for a
-#: long time.
+#: Scenarios that run for minutes. In `rateless`, many packets arrive at the same time; in `idle`, almost nothing
+#: happens for a long time.
 ENDLESS = {
     # the link has no rate, so whole windows of packets arrive at the same time
     "rateless": (

@@ -65,9 +65,9 @@ def test_ordinary_hashing_is_the_birthday_problem():
 
 
 def test_a_given_session():
-    """The exact probabilities agree with values computed by hand. With 64 groups of 4 queues, the probability is
-    0.00116 % for n = 11 sessions, 0.0191 % for 20, 0.190 % for 35 and 0.722 % for 50. With 256 queues, it is 3.84 % for
-    n = 11, 7.17 % for 20 and 12.5 % for 35.
+    """The exact probability that a given session has a collision agrees with values computed by hand. With 64 groups of
+    4 queues, it is 0.00116 % for n = 11 sessions, 0.0191 % for 20, 0.190 % for 35 and 0.722 % for 50. With 256 queues,
+    it is 3.84 % for n = 11, 7.17 % for 20 and 12.5 % for 35.
     """
     serial = [100 * float(given_session(64, 4, n)) for n in (11, 20, 35, 50)]
     assert [f"{value:.3g}" for value in serial] == ["0.00116", "0.0191", "0.19", "0.722"]
@@ -160,9 +160,10 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """Each end of the interval is a probability of a hit with which this result is just unlikely enough.
+    """The interval is that of Clopper and Pearson.
 
-    With the lower end, the probability of `hits` or more hits is 2.5 %. With the upper end, that of `hits` or fewer is.
+    If the probability of a hit is the lower end, `hits` or more occur with a probability of 2.5 %. If it is the upper
+    end, `hits` or fewer occur with a probability of 2.5 %.
     """
     share = share_of(hits, trials)
     assert tail(hits, trials, share.low) == pytest.approx(0.025, rel=1e-9)

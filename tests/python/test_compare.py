@@ -107,8 +107,8 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
 @bench
 @pytest.mark.alone
 def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Every cell of a valid run has a verdict, and a cell of an invalid run has none. The verdicts themselves depend on
-    the load of the machine, so they are not tested.
+    """A valid run has verdicts, and an invalid run has none. The verdicts themselves depend on the load of the machine,
+    so they are not tested.
     """
     code = call(
         ["compare", "csc458", "--only", "Q=20 reno", "--time", "6", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]
@@ -168,7 +168,7 @@ def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.Capture
         (("csc458", "--only", "nix"), "--only nix: no case of csc458 has it in its name, such as "),
         (("csc458", "--set", "duration=1s"), "--set duration=1s: is for files only, not for csc458"),
         ((), "nothing to compare"),
-        (("./csc458",), "csc458: no such file"),  # a file with the study's name
+        (("./csc458",), "csc458: no such file"),  # with ./, the name is that of a file, not of the study
     ],
 )
 def test_an_option_without_effect_is_refused(

@@ -1,4 +1,4 @@
-"""Runs each completion script in the shell for which it is written."""
+"""The completion scripts: the script for bash is run in bash; those for zsh and fish contain every command."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ start_spread = "0s"
 traffic.ftp = {}
 """
 
-#: Changes to `PLAIN`, by name. Each is run twice: with the core's controller, and with its copy in Python.
+#: Changes to `PLAIN`, by name. Each is run with the core's Reno and Westwood+, and with those in Python.
 TWINS: dict[str, dict[str, Any]] = {
     "one flow": {},
     "loss": {"link.up.loss": 0.01},

@@ -69,7 +69,7 @@ def test_recipe_prints_its_figures(
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda text: text.splitlines()[0])
 def test_sentences_below_a_table_repeat_no_figure(recipe: str):
-    """The tables are compared with runs. A computed delay or share in a sentence would differ from them one day."""
+    """Only the tables are compared with runs, so an outdated delay or share in a sentence would not be noticed."""
     below = recipe[recipe.rindex("|\n") :]
     assert re.findall(r"[\d.]+ (?:ms|%)", below) == []
 

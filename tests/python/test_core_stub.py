@@ -100,7 +100,7 @@ def test_a_function_is_called_as_the_stub_says(of: Any, function: ast.FunctionDe
     ("name", "definition"), [("ScenarioDict", None), ("LinkDict", "Link"), ("AppDict", "App"), ("RecordDict", "Record")]
 )
 def test_the_types_of_plain_values_have_the_keys_of_the_schema(name: str, definition: str | None):
-    """Each typed dictionary of the stub has the keys of the schema.
+    """The stub's typed dictionaries of scenarios, links, applications and records have the keys of the schema.
 
     The stub defines a typed dictionary either as a class, or by assigning `TypedDict("Name", {key: type})`.
     """

@@ -68,8 +68,8 @@ def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices()
     ]
     found = difference(("x", "y"), None, measures)
     # changes are sorted by the ratio of the two values, both increased by the smallest noticeable step (0.01 Mbit/s or
-    # 0.1 ms): goodput 2.01 / 0.51 = 3.9, the median 15.1 / 10.1 = 1.5. Neither a higher nor a lower number of drops
-    # counts as better, so they come next. The minimum comes last: 1 ns is less than the step
+    # 0.1 ms): goodput 2.01 / 0.51 = 3.9, the median 15.1 / 10.1 = 1.5. The drops come next, because neither more nor
+    # fewer of them counts as better. The minimum comes last: 1 ns is less than the step
     assert [c.path for c in found.changes] == [
         "apps.a.goodput_mbit", "links.up.sojourn_ms.p50", "links.up.dropped_packets", "links.up.sojourn_ms.min",
     ]  # fmt: skip
@@ -235,8 +235,8 @@ def test_an_application_that_changed_more_is_told_before_another():
     )
     values = ((4.0, 1.0, 4.0, 10.0, 1.0), (3.9, 1.1, 1.0, 1000.0, 99.0))
     rows = cells(difference(("x", "y"), None, [dict(zip(paths, of, strict=True)) for of in values]))
-    # b comes first, because its score changed most. In the rows of a, the score comes before the goodput, although the
-    # goodput changed more. Links come after applications
+    # b comes first, because its MOS changed more than that of a. In the rows of a, the MOS comes before the goodput,
+    # although the goodput changed more. Links come after applications
     assert [(row[0], row[1]) for row in rows] == [
         ("b", "MOS (1 to 4.5)"), ("a", "MOS (1 to 4.5)"), ("", "goodput (Mbit/s)"),
         ("link x", "time in queue, 99 % (ms)"),

@@ -135,8 +135,8 @@ def test_docsis_pie_queues_as_the_pseudo_code_does(load: str, within: float):
 def test_bursts_of_acks_and_not_their_number_defeat_docsis_pie():
     """The ACKs of a download come in bursts, so the predicted delay jumps, and each fall lowers the drop probability.
 
-    Sent at a steady pace, packets of the ACKs' size and rate change little. With a smaller `beta`, a fall subtracts
-    less.
+    If packets of the ACKs' size and rate are sent at a steady pace, the time in the queue changes little. With a
+    smaller `beta`, a fall of the predicted delay lowers the drop probability less.
     """
     (alone, calm), (download, jumps), (steady, _) = (
         waits("built in", load) for load in ("alone", "download", "steady")

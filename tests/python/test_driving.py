@@ -1,4 +1,4 @@
-"""Simulations driven step by step: unchanged, they give the bytes of `bloatlab.run`; changes act as in scenarios."""
+"""Simulations driven step by step: without changes, they give the bytes of `bloatlab.run`; changes act as scheduled."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_window_that_is_set_is_used():
 
 
 def test_a_flow_that_has_not_started_has_no_sender():
-    # the call starts last, so the upload has the first connection of the run
+    # the first connection of the run is the upload's, because the call starts last; `late` must not get its sender
     sim = opened(app__call__start="3s", app__late={"from": "home", "to": ["net"], "start": "2s", "traffic": "ftp"})
     sim.run_until(1)
     assert refused(lambda: sim.flow("late").cwnd) == "app.late: flow 0 has no open connection at 1s"
@@ -261,7 +261,7 @@ def test_copies_of_links_flows_and_snapshots():
         for act in (copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match=rf"^a {noun} of a simulation cannot be pickled or copied on its own; "):
                 act(part)
-        # a link or flow has no dict, and says so without reading the run
+        # looking up an attribute that does not exist must not read the run, which is in use here
         with sim._core.use():
             assert not hasattr(part, "__dict__")
     with pytest.raises(TypeError, match=r"^a snapshot cannot be pickled"):
@@ -435,7 +435,7 @@ def test_the_page_is_executed(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 
 def test_what_a_flow_has_sent_is_counted_over_all_its_connections():
-    # the sums of the simulation are those in the run's table `flows`, except that a warm-up does not restart them
+    # the sums are those in the run's table `flows`, but include the warm-up if there is one
     sets = {
         "app": {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": {"size": "50KB", "count": 8}}}},
         "link.up.loss": "2%",

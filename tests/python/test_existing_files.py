@@ -32,7 +32,7 @@ traffic.ping = {}
 duration_s = "== 2"
 """
 
-#: Commands, each with the file that it writes, and whether it recognises its own file and replaces it without --force.
+#: Commands that end with the file to write. True: the command replaces a file of its own without --force.
 COMMANDS = [
     ("query 'SELECT 1' -o x.csv", False),
     ("links rates home.flent.gz -o x.toml", False),

@@ -1,4 +1,4 @@
-"""SEARCH and LEDBAT++ on a simulated link, compared with statements in their drafts and with closed forms."""
+"""SEARCH, LEDBAT++ and Rapid Start on a simulated link, compared with their drafts and with closed forms."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_search_comes_before_the_loss_only_in_a_buffer_above_two_bandwidth_delay
 def shares(
     preset: str, second: float, *, beside: str | None = None, seconds: float = 300.0
 ) -> tuple[list[float], float]:
-    """Returns the rates of two uploads that begin at different times, and the mean wait in the queue in ms."""
+    """Returns the goodputs of two uploads that begin at different times, in Mbit/s, and the mean wait in ms."""
     names = [beside or preset, preset]
     apps = {f"up{n}": {"tcp": name, "start": f"{second * n:g}s"} for n, name in enumerate(names)}
     stacks = {name: {"preset": name} for name in names}

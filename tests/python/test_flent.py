@@ -256,7 +256,7 @@ def test_a_scenario_with_the_name_of_a_test_is_not_that_test(app: str, duration:
 
 @pytest.mark.parametrize("interval", ["30ms", "250ms", "500ms", "700ms"])
 def test_rates_are_means_for_every_interval_of_the_series(interval: str):
-    """Compares with the finest series; no rate is above the link's, 4 Mbit/s."""
+    """Compares with the default interval, which is finer. No rate is above the link's 4 Mbit/s."""
     coarse, fine = (bloatlab.run(HOME, sets=sets) for sets in ({"record.interval": interval}, {}))
     found, wanted = (
         np.sum([flent.document(of)["results"][f"TCP upload::{n}"] for n in (1, 2, 3)], axis=0) for of in (coarse, fine)

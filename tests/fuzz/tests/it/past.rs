@@ -1,10 +1,10 @@
 //! Differential test of `sim::Past`: runs that share their common initial segment (past) give the same bytes as
 //! separate runs.
 //!
-//! Each variant of a random scenario has some differences: a link changes, an application starts or stops at another
-//! time or has other traffic, or a setting differs from the start of the run. [`sim::Timeline`] determines the time up
-//! to which a variant has the same past as the first variant. This past is simulated once, in steps, and then continued
-//! as each variant.
+//! The first variant of a random scenario is the scenario itself. Every other variant has some differences: a link
+//! changes, an application starts or stops at another time or has other traffic, or a setting differs from the start of
+//! the run. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. The
+//! first variant is simulated once. At each of these times, a copy of it continues as the variant.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios; without it, `cargo test` runs 60.
 
@@ -18,17 +18,17 @@ use sim::{Ended, Outcome, Past, Timeline, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::{BitRate, Duration, Prob, Rng, Time};
 
-/// Number of variants of each scenario.
+/// Number of variants of each scenario, not counting the first.
 const VARIANTS: usize = 6;
 
-/// Returns a scenario that can be built; `None` if these choices give none.
+/// Returns a random scenario; `None` if it is not valid or cannot be built.
 fn scenario(rng: &mut Rng) -> Option<Scenario> {
     let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
     let scenario = read::scenario(&text(&mut Source::new(&bytes), Range::Usual), Format::Json, &[]).ok()?;
     World::build(&scenario).is_ok().then_some(scenario)
 }
 
-/// Runs to the end; returns `None` if the run is too long.
+/// Runs to the end; returns `None` if the scenario cannot be built or its run is too long.
 fn plain(scenario: &Scenario) -> Option<Outcome> {
     let mut world = World::build(scenario).ok()?;
     finish(&mut world).then(|| world.outcome(scenario))
@@ -57,8 +57,8 @@ fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     base
 }
 
-/// Returns a variant: `base` with one to three random differences. An application may get the traffic of an application
-/// of the scenario `donor`.
+/// Returns a variant: `base` with at most three random differences. An application may get the traffic of an
+/// application of the scenario `donor`.
 fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     let mut made = base.clone();
     for _ in 0..1 + rng.below(3) {
@@ -80,8 +80,8 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
             }
             4..7 => (app.start, app.stop) = (at, None),
             7..9 => app.stop = Some(at),
-            // the application gets the traffic, the stack and the number of servers of an application of the donor, but
-            // keeps its own start
+            // the application gets the traffic, the stack (BBR instead of the donor's own `mine`) and the number of
+            // servers of an application of the donor, but keeps its own start
             9..13 => {
                 if let Some(other) = donor.app.values().nth(rng.below(3) as usize) {
                     app.traffic = other.traffic.clone();
@@ -168,7 +168,7 @@ fn a_common_past_gives_the_same_bytes() {
     assert!(3 * sharing > runs, "too few runs share a past for this test to mean anything");
 }
 
-/// The comparison with separate runs detects a shared past that is too long, here by 20 ms.
+/// If shared pasts are 20 ms too long, the comparison with separate runs fails in at least half of the scenarios.
 #[test]
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);
