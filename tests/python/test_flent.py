@@ -290,8 +290,8 @@ def written(path: Path, **changes: Any) -> Path:
 
 @pytest.mark.parametrize("duration", ["3.05s", "4s", "4.15s"])
 def test_the_rate_of_a_test_that_ends_within_a_bin(duration: str):
-    """The last bin of 0.2 s ends with the test, so the rate is not computed over the whole bin, with which a test of
-    4.15 s would last 4.2 s.
+    """The last bin of 0.2 s is cut off at the end of the test. Otherwise, the rate of a test of 4.15 s would be
+    computed over 4.2 s.
     """
     home = HOME | {"duration": duration, "app": {"upload": {"from": "home", "to": ["net"], "traffic": "ftp"}}}
     result = bloatlab.run(home)

@@ -66,7 +66,7 @@ def test_the_library_finds_nothing_to_say(name: str):
         warnings.simplefilter("error")
         env = made(name)
         check_env(env.unwrapped)
-        # `gymnasium.make` wraps the environment in a passive checker, which checks every step of this episode
+        # `gymnasium.make` wraps the environment in a passive checker, which checks the first reset and the first step
         episode(env, 3, lambda _: env.action_space.sample())
         env.close()
 
@@ -91,7 +91,7 @@ def test_equal_seeds_give_equal_bytes(name: str):
 def test_vectors_give_what_single_environments_give(name: str):
     single = made(name)
     with warnings.catch_warnings():
-        # Python 3.12 warns about forks in a process that has threads; the environments start none
+        # Python 3.12 warns about a fork in a process with threads; the environments do not start these threads
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         vectors = [gymnasium.make_vec(name, num_envs=2, vectorization_mode=mode) for mode in ("sync", "async")]
     assert isinstance(vectors[1], AsyncVectorEnv)
@@ -191,7 +191,7 @@ def test_a_pacing_rate_below_the_line_keeps_the_queue_empty():
 
 
 def test_losses_are_the_agents_to_answer():
-    # one packet in a hundred is lost on the wire; the window stays where the agent has set it
+    # one packet in a hundred is lost on the wire; a loss does not change the window unless it causes a timeout
     env = made(CC, scenario=ROOT / "examples/gym/lossy.toml", stack={"initial_window": {"segments": 40}})
     seen = episode(env, 1)
     windows = [one[4]["cwnd"] for one in seen[1:]]
@@ -250,7 +250,7 @@ def test_scenarios_are_files_lists_and_functions():
     assert reads[0] == reads[2] != reads[1]
 
 
-#: A line whose names have dots and a space, with an outage of 2 s.
+#: A scenario with dots, a space and an accent in names, and an outage of 2 s.
 OUTAGE = {
     "duration": "5s",
     "link": {

@@ -1,4 +1,4 @@
-"""The steps of the environments: all that a transfer delivers is counted, and rates that change within a step."""
+"""The steps of the environments: they count all data of a transfer, and allow for changes of the rate in a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CC, AQM = "bloatlab/CongestionControl-v0", "bloatlab/Aqm-v0"
 
 
 def steps(env: Any, seed: int = 1, **options: Any) -> list[tuple[float, bool, bool, dict[str, Any]]]:
-    """Runs an episode in which the agent changes nothing; returns the reward, the ends and the info of each step."""
+    """Runs an episode with actions of 0; returns the reward, `terminated`, `truncated` and the info of each step."""
     env.reset(seed=seed, options=options)
     seen: list[tuple[float, bool, bool, dict[str, Any]]] = []
     while not seen or not (seen[-1][1] or seen[-1][2]):
@@ -26,7 +26,7 @@ def steps(env: Any, seed: int = 1, **options: Any) -> list[tuple[float, bool, bo
 
 
 def transfers(**ftp: Any) -> Any:
-    """Returns the default scenario with a line of 12 Mbit/s and transfers like these."""
+    """Returns the default scenario with a line of 12 Mbit/s, and with `ftp` as the parameters of its transfers."""
     link = {**LINE["link"]["line"], "rate": "12mbit"}
     app = {"agent": {"from": "client", "to": ["server"], "traffic": {"ftp": ftp}}}
     return {**LINE, "link": {"line": link}, "app": app}
@@ -122,8 +122,8 @@ def flooded(**up: Any) -> Any:
 
 
 def test_a_busy_link_is_used_from_the_start_and_after_its_rate_changes():
-    # a step of 20 ms carries at least 8 packets; at its edges, at most one is in transmission. The delay of 50 ms does
-    # not count, although what leaves the queue arrives two or three steps later
+    # a step of 20 ms carries at least 12 packets of 1000 bytes; at each edge, at most one is in transmission. The delay
+    # of 50 ms does not count, although what leaves the queue arrives two or three steps later
     changes = [{"at": "4s", "rate": "5mbit"}, {"at": "6s", "rate": "20mbit"}]
     home = flooded(rate="20mbit", delay="50ms", changes=changes)
     seen = [one[3] for one in steps(gymnasium.make(AQM, axes={}, scenario=home, limit="20p"))]
@@ -165,7 +165,7 @@ LIMITS: dict[str, dict[str, Any]] = {
 
 
 def limited(limit: str) -> Any:
-    """Returns a scenario with an upload through such an uplink, and a downlink of 50 Mbit/s."""
+    """Returns a scenario with an upload through an uplink with this limit, and a downlink of 50 Mbit/s."""
     up = {"from": "client", "to": "server", "delay": "10ms", **LIMITS[limit]}
     down = {"from": "server", "to": "client", "delay": "10ms", "rate": "50mbit"}
     return {**LINE, "link": {"up": up, "down": down}}

@@ -1,4 +1,4 @@
-"""Endless files, compression bombs and full disks are refused in one line; odd names are shown without harm."""
+"""Endless files, compression bombs and full disks cause an error of one line; odd names are shown without harm."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_a_closed_standard_error_does_not_end_a_command(
     reader, writer = os.pipe()
     os.close(reader)
     shell = 'exec "$@" 2>&-' if closed == "before the start" else 'exec "$@"'
-    # with such a low rate, the command prints a note on standard error before the run
+    # because the rate is below 1 kbit/s, the command prints a note on standard error before the run
     words = ["run", file or str(scenario_file), "--set", "link.up.rate=900bit", "--set", "duration=1s", "-o", "out"]
     done = subprocess.run(
         ["/bin/sh", "-c", shell, "sh", *COMMAND, *words], stderr=writer, cwd=tmp_path, timeout=120, check=False

@@ -65,7 +65,7 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     # the commands on the page work in the folder in which `judge` was called
     (again,) = re.findall(r"bloatlab (run [^<\n]*/scenarios/a3\.toml)", html.unescape(page))
     assert say(*shlex.split(again))[0] == 0
-    # on a narrow screen, criteria are shown as lists, and phases are still drawn
+    # on a narrow screen, each criterion is shown as a list; the page also has a chart of the phases
     assert 'class="stacked"' in page
     assert 'data-column="limit by"' in page
     assert '"title":"Phase"' in page
@@ -260,7 +260,8 @@ def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
     where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '
     assert re.fullmatch(where + "the connection is lost", reason)
     assert done.tried[0].word == "not met"
-    # the failure also breaks the condition of A.5 that nothing is lost, but the case is "not met" all the same
+    # a case whose condition is not met cannot be judged, but if the transport fails, the case is "not met"; this also
+    # holds for A.5, which has a condition
     file = tmp_path / "fails.py"
     file.write_text(TRANSPORTS.read_text() + FAILS_AT_ONCE)
     (done,) = judged(suite("bbr").only("A.5"), f"{file}:FailsAtOnce")

@@ -1,4 +1,4 @@
-"""The criteria of the packaged suites, and the measures of suites with mistakes."""
+"""A criterion of a packaged suite, and the refusal of misspelt measures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_period_in_which_nothing_is_sent_has_no_losses() -> None:
     assert measures._value({"queues": queues}, query) == 1.0
 
 
-#: A case whose measure is MEASURE.
+#: A case with the placeholder MEASURE for its measure.
 CASE = """
 [judge]
 section = "1.1"

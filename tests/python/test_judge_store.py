@@ -1,4 +1,4 @@
-"""The store keeps the runs of `bloatlab judge`: each suite and each transport has its own."""
+"""The store keeps the runs of `bloatlab judge` separately for each suite and each transport."""
 
 from __future__ import annotations
 

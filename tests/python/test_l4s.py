@@ -98,7 +98,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     assert data["link"]["bottleneck"]["queue"]["dualpi2"]["min_qlen_step"] == 2
     shared = build(c.SHARED[0], 1).data
     assert (shared["duration"], shared["record"]["warm_up"]) == ("58s", "18s")
-    # our own cases do not count Ethernet headers, and most of them use the current form of Prague, as this one does
+    # our own cases do not count Ethernet headers, and most of them, such as this one, use the current form of Prague
     ours = build(c.beside(50.0, 1), 1).data
     assert not {"prague_rtt", "prague_cut"} & set(ours["tcp"]["prague7"])
     assert ours["link"]["bottleneck"]["shaper"] is None
@@ -159,7 +159,7 @@ def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():
     # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured a peak of 4346 ms, which was not
-    # over when their run ended after 30 s
+    # over when their run ended, 30 s after the step
     found = measure(run(build(c.step("prague", 80.0, "fq_codel", 1.0), 1)))
     assert found["rtt_max_ms"] == pytest.approx(4346.0, rel=0.1)
     assert found["spike_s"] == pytest.approx(30.0)
@@ -283,7 +283,7 @@ def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
     assert sum(waits_of_streams(20.0, 10, 1.1)) / 10 == pytest.approx(1.6, abs=0.3)
 
 
-#: The values of a quick look at the cases, with seed 1. A change needs a line in CHANGELOG.
+#: Values of `bloatlab reproduce l4s --quick`. A change needs a line in CHANGELOG.
 GOLDEN: dict[str, float] = {
     "dualpi2: cubic 20 / prague 20 at 50 | second flow over first": 2.0712,
     "dualpi2: prague 20 / prague 10 at 50 | second flow over first": 2.7248,

@@ -129,7 +129,7 @@ def test_every_moment_comes_as_often_as_it_should(written: Write):
     assert len(calls["left"]) == up["delivered_packets"] == len(calls["head"]) - len(calls["head"]) // 10
     assert set(calls["head"]) == {0}
     assert set(calls["left"]) == {(calls["left"][0][0], False, 0, False)}
-    # the queue is empty after the first packet, and again at the end
+    # `empty` is called when the link finds the queue empty, which it does at the end
     assert len(calls["empty"]) >= 1
     assert calls["tick"] == [0, 250_000_000, 500_000_000, 750_000_000, *range(10**9, 2 * 10**9, 250_000_000)]
 

@@ -287,7 +287,7 @@ def test_a_sweep_over_traces(cell: Path) -> None:
     asked = [str(cell.with_name("traces.toml")), "--store", str(cell.parent / "s"), "-o", str(cell.parent / "t.csv")]
     assert call(["sweep", *asked]) == 0
     table = pl.read_csv(cell.parent / "t.csv")
-    # in 1 s, cell.down has at most a thousand opportunities, and slow.down has one every 10 ms
+    # `used` counts the ms in which packets were sent: in 1 s, slow.down has only 100 opportunities
     used = dict(
         table.group_by("link.down.delivery.trace.file").agg(pl.col("links.down.delivery.used").max()).iter_rows()
     )

@@ -324,7 +324,7 @@ def test_a_shell_has_the_terminal_and_the_run_ends_with_it(
     lab: Path, tmp_path: Path, interval: str | None, milliseconds: int
 ):
     """A run with a shell lasts until the shell exits, although the scenario's duration is shorter, and returns the
-    shell's exit code. Its series have the bins that its scenario names.
+    shell's exit code. The bins of its series have the length `record.interval`, by default 864 ms.
     """
     sets = ["--set", "duration=500ms", *([] if interval is None else ["--set", f"record.interval={interval}"])]
     before = live_torture.host_state()
@@ -452,6 +452,6 @@ def test_packets_without_a_destination_do_not_judge_the_bench():
         "duration = '1s'\nlink.wire = { from = 'h1', to = 'h2', both_ways = true, rate = '10mbit' }"
     )
     result = live.run(scenario)
-    # with IPv6, a namespace sends such packets when it starts
+    # with IPv6, a namespace that starts sends multicast packets, which have no destination on the bench
     assert result.summary["live"]["unread_ms"]["count"] == 0
     assert result.summary["live"]["valid"]

@@ -28,8 +28,8 @@ pytestmark = [pytest.mark.live, bench]
 #: Distance of the bounds from the mean in standard deviations. If the code is right, a count is out of bounds with a
 #: probability below 1e-6.
 Z = 5.0
-#: The number of datagrams in a run, the payload of each, its size with IP and UDP headers, and the time between two
-#: datagrams.
+#: The number of datagrams in a run, the payload and the IP packet size of a datagram in bytes, and the time between two
+#: datagrams in s.
 SENT, PAYLOAD, SIZE, GAP_S = 2000, 100, 128, 0.0002
 #: One-way delay of the link without impairments, ns.
 BASE_NS = 5_000_000
@@ -51,8 +51,8 @@ time.sleep(0.1)
 
 @dataclass(frozen=True)
 class Crossing:
-    """The datagrams of a run: the times at which they entered the link, their arrivals in order, and the largest
-    lateness, in ns.
+    """The datagrams of a run, by number: the times at which they entered the link, their arrivals in order, and the
+    largest lateness of the bench. All times are in ns.
     """
 
     entries: Mapping[int, int]

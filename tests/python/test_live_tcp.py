@@ -1,4 +1,4 @@
-"""Tests of TCP connections on the live bench (ECN, limits of unsent data), and of the flows of packets."""
+"""Tests of TCP connections on the live bench (files, ECN, limits), and of conversations of other protocols."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def app(name: str, traffic: str, more: str = "") -> str:
 @bench
 @pytest.mark.alone
 def test_each_file_counts_in_the_row_of_its_flow():
-    # two flows have three files of 10 kB each, and no two connections are open at a time. 30 kB in 1.5 s is 0.16 Mbit/s
+    # each of two flows sends three files of 10 kB, and at most one connection is open at any time. 30 kB in 1.5 s is
+    # 0.16 Mbit/s
     files = 'ftp = { flows = 2, size = "10KB", count = 3, interval = "400ms", stagger = "200ms" }'
     scenario = bloatlab.parse('duration = "1.5s"\n' + link("droptail = {}") + app("files", files))
     for run in (bloatlab.run, live.run):
@@ -112,7 +113,9 @@ def test_a_transfer_is_limited_to_its_rates():
 @bench
 @pytest.mark.alone
 def test_a_socket_holds_no_more_unsent_bytes_than_its_limit():
-    """A self probe waits behind the unsent bytes of its connection: 64 KB take 105 ms at 5 Mbit/s."""
+    """A self probe waits behind the unsent bytes of its connection. A full kernel buffer of 64 KB takes 105 ms at 5
+    Mbit/s, but the limit allows only one segment.
+    """
     rpm = 'rpm = { interval = "1s", direction = "down", most = 1, notsent_lowat = "1B" }'
     sets = {"link.wire.rate": "5mbit"}
     scenario = bloatlab.parse('duration = "4s"\n' + link("fq_codel = {}") + app("rpm", rpm), sets=sets)

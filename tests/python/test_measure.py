@@ -103,13 +103,13 @@ def test_a_peak_that_ends_shortly_before_the_burst_shows_no_plateau():
 
 def test_times_are_relative_to_the_first_packet():
     """The transfer's first packet arrives in the bin that starts at 2.0 s. Rates are means over three bins, so the rate
-    at 1.9 s is not 0 either, but times are counted from 2.0 s.
+    is above 0 from 1.9 s on, but times are counted from 2.0 s.
     """
     rate = np.concatenate([np.zeros(20), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
     found = measure.burst(made_up(rate))
     # the mean over three bins reaches 95 % of the peak when all three bins are full: those at 2.0, 2.1 and 2.2 s
     assert found["ramp_s"] == pytest.approx(0.1)
-    # it falls below 90 % in the bin at 4.5 s, after 25 full bins: (20 + 15 + 15) / 3 = 16.7
+    # this mean falls below 90 % in the bin at 4.5 s, after 25 full bins: (20 + 15 + 15) / 3 = 16.7
     assert found["full_rate_s"] == pytest.approx(2.5)
 
 

@@ -110,8 +110,8 @@ def test_bytes_and_marks_arrive():
     assert (row["datagrams_sent"], row["goodput_bytes"]) == (sender.sent, 1000 * len(receiver.log)) == (800, 797_000)
     number = [int.from_bytes(data[:8], "big") for *_, data in receiver.log]
     assert number == sorted(number)
-    # a datagram of 1028 bytes takes 822.4 us to transmit at 10 Mbit/s, and 10 ms to propagate; CUBIC's SYN,
-    # which has less than 74 bytes, may be transmitted before it, which takes less than another 59.2 us
+    # a datagram of 1028 bytes takes 822.4 us to transmit at 10 Mbit/s, and 10 ms to propagate. If CUBIC's SYN, which
+    # has fewer than 74 bytes, is transmitted first, the datagram arrives up to 59.2 us later
     assert 10_822_400 <= receiver.log[0][0] <= 10_881_600
     assert receiver.log[0][1:3] == (("10.0.0.0", 4434), 2)
     marked = sum(ecn == 3 for _, _, ecn, _ in receiver.log)
@@ -457,7 +457,7 @@ def test_a_second_copy_of_a_datagram_does_not_count():
     sender = Ticker(network.add_endpoint("server", receiver))
     network.add_endpoint("client", sender)
     client = network.finish().summary["apps"]["client"]
-    # 4 s hold 800 datagrams; those of the last 10 ms are still on the wire. The receiving stack gets all copies
+    # 800 datagrams are sent in 4 s; those of the last 10 ms are still on the wire. The receiving stack gets all copies
     first = {data[:8] for *_, data in receiver.log}
     assert client["packets"] == len(first) == sender.sent - 2
     assert client["goodput_bytes"] == 1000 * len(first)

@@ -90,7 +90,7 @@ def test_a_temporary_folder_with_wildcards_is_refused_in_a_line(
 
 
 def test_a_target_that_only_some_grid_points_have(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    # as docs/sweeps.md says, a point without a value does not meet its limit
+    # as docs/sweeps.md says, a point gets `most_seeds` seeds if the column of the target has no value there
     second = '"app.more" = { from = "home", to = ["net"], traffic = { voip = {} } }'
     grid.write_text(
         'scenario = "base.toml"\nseeds = 2\nmost_seeds = 4\nuntil."apps.more.voip.mos" = "50%"\n'

@@ -49,7 +49,8 @@ def scenario(*sets: tuple[str, str]) -> Scenario:
 
 def plan(*sets: Sequence[tuple[str, str]]) -> list[tuple[int, float | None]]:
     """Plans the runs of scenarios with these values, and returns them in the order in which they would be simulated.
-    Each run has its index, and the time in s up to which it shares its start with other runs (None if it shares
+
+    A run is given as its index and the time in s up to which it shares its start with other runs (None: it shares
     nothing).
     """
     found = pasts.planned([scenario(*given) for given in sets])

@@ -100,12 +100,12 @@ def test_webassembly_refuses_what_the_native_core_refuses():
     assert problem["path"] == "link.up.rate"
 
 
-#: An amount that is valid in all units of a kind of quantity.
+#: For each kind of quantity, an amount that is valid in all its units.
 AMOUNTS = {"BitRate": "2", "Bytes": "2", "Duration": "2", "Limit": "2000", "Prob": ".02"}
 
 
 def spellings(kind: str) -> Iterator[str]:
-    """Yields one amount for each unit of `kind` (a duration, a rate, ...) that the schema's pattern accepts."""
+    """Yields spellings of one amount in each unit of `kind` (a duration, a rate, ...) that the schema accepts."""
     of = schema()["$defs"][kind]
     patterns = next(p["pattern"] for p in [of, *of.get("anyOf", [])] if "pattern" in p)
     for pattern in patterns.split("|^"):

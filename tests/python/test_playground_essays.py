@@ -170,8 +170,7 @@ def test_every_number_of_a_text_is_computed(name: str):
         guess = step.get("guess", {"question": "", "options": []})
         texts = [*step["text"], *step.get("look", []), *step.get("try", []), guess["question"]]
         texts += [o["text"] for o in guess["options"]]
-        # if only one option had a number from the run, it would be recognisable as the right answer, so no option has
-        # one
+        # no option has a number from the run, because the number would show which option is right
         assert not any(HOLE.search(o["text"]) for o in guess["options"]), step["title"]
         for text in texts:
             assert not re.search(r"\d", NAMES.sub("", HOLE.sub("", text))), (step["title"], text)

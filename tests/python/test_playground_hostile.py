@@ -1,5 +1,5 @@
-"""Hostile input to the playground: addresses that are cut off or enormous, markup in names, other files. None of it is
-executed.
+"""Hostile input to the playground: addresses that are cut off or enormous, markup in names, and dropped files that are
+not scenarios. None of it is executed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def goes_to(found: Opened, end: str) -> None:
     found.page.evaluate("end => { location.hash = end; }", end)
 
 
-#: The page has three messages for bad addresses; there is one address here for each.
+#: `REFUSED` has three different messages; there is one address here for each.
 @pytest.mark.parametrize("name", ["cut", "a bomb", "a preset that is not there"])
 def test_an_address_is_refused_in_a_line(name: str, page: Open):
     end, line = REFUSED[name]

@@ -349,7 +349,7 @@ def test_a_run_that_takes_long_can_be_stopped(page: Open):
     stopped = "The run was stopped. Change the scenario, or open another one, to go on."
     assert found.page.inner_text("#problems") == stopped
     assert not found.page.is_visible("#stop")
-    # the new worker runs the next experiment
+    # stopping a run replaces the page's worker; the new worker runs the next experiment
     found.page.evaluate("end => { location.hash = end; }", packed({"scenario": HOME}))
     until(found, "document.body.dataset.runs === '1'")
     assert not found.page.is_visible("#problems")

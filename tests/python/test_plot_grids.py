@@ -30,7 +30,7 @@ call = { from = "home", to = ["net"], traffic.voip = {} }
     [
         ("", ["--keep", "queue_series", "--keep", "pings"], 4),
         ('set."record.warm_up" = "auto"', [], 4),
-        # the width of the interval stays above the target, so both points have `most_seeds`
+        # the width of the interval stays above the target, so both points get `most_seeds` seeds
         ('most_seeds = 5\nuntil."links.up.sojourn_ms.p99" = 1e-9', [], 10),
     ],
 )

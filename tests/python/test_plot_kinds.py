@@ -102,7 +102,9 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def _hidden(figure: Figure) -> set[Text]:
-    """Returns the labels of ticks that are not drawn: ticks beyond the limits, and ticks on axes without labels."""
+    """Returns the tick labels that are not drawn: all labels of ticks beyond the limits and of axes without labels, and
+    of the remaining ticks, the labels on the opposite side.
+    """
     hidden: set[Text] = set()
     for axes in figure.axes:
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):

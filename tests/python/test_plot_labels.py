@@ -26,7 +26,7 @@ LABELS = ["droptail 20p", "droptail 100p", "droptail 400p"]
 
 
 def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
-    """Returns the table of a sweep over queues and rates; queues at the end have more delay and more goodput."""
+    """Returns the table of a sweep over queues and rates; delay and goodput grow from each queue to the next."""
     return pl.DataFrame([
         {"link.up.queue": queue, "link.up.rate": rate, "seed": seed, "scenario_hash": "x",
          "links.up.sojourn_ms.p99": 10.0 * place + seed, "apps.upload.goodput_mbit": 1.0 + place + i}
@@ -61,7 +61,7 @@ def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
             ['{ "python" = { "law" = "a.py:A", "limit" = "9p" } }', '{ "python" = { "law" = "a.py:A", "k" = 2 } }'],
             ["A 9p", "A k 2"],
         ),
-        # tables of several keys choose no variant
+        # a table of several keys does not select a variant, such as a discipline, so only its keys are shown
         (
             ['{ "rate" = "1mbit", "delay" = "5ms" }', '{ "rate" = "2mbit", "delay" = "5ms" }'],
             ["rate 1mbit", "rate 2mbit"],
@@ -88,7 +88,8 @@ def test_labels_that_clipping_would_make_equal_stay_distinct():
 
 
 def test_the_report_has_every_point_if_labels_are_clipped_and_numbered(tmp_path: Path):
-    # with lte.csv, the names share no beginning; clipped to make room for " (2)", the long ones become equal
+    # because of lte.csv, the names share no beginning that could be left out. The long names are clipped to make room
+    # for " (2)", and then become equal
     rows = [
         {"file": file, "seed": seed, "scenario_hash": "x", "links.up.sojourn_ms.p99": 10.0 * place + seed}
         for place, file in enumerate([f"recordings/of/the/links/{at}" for at in FILES] + ["lte.csv"], start=1)

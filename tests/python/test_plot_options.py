@@ -180,7 +180,7 @@ def test_an_axis_has_the_unit_of_its_values(values: list[str], unit: str, drawn:
 
 @pytest.mark.parametrize("name", ["FTP", "MOSCOW", "completed"])
 def test_a_name_does_not_turn_a_measure_round(name: str):
-    # 1 has less delay and more goodput than 2, so it is the only setting on the front
+    # with x = 1, the delay is smaller and the goodput larger than with x = 2, so x = 1 alone is on the front
     columns = [f"apps.{name}.delay_ms.p99", f"apps.{name}.goodput_mbit"]
     table = pl.DataFrame({"x": [1, 2], "seed": [1, 1], columns[0]: [10.0, 20.0], columns[1]: [2.0, 1.0]})
     axes = plot(table, kind="pareto", columns=columns).axes[0]
