@@ -5,7 +5,8 @@
     points of a setting    mean over the round trips for each seed; then mean over seeds, with its 95 % interval
 
 The mean is geometric, as for desirability functions (Derringer & Suich, J. Quality Technology 1980): a full line does
-not make up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10, not 50.5.
+not make up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10,
+not 50.5.
 
 A setting is *on the front* if no other is noticeably better in one measure and noticeably worse in none.
 """
