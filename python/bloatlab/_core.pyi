@@ -266,10 +266,7 @@ class ControllerSample:
         """Round-trip time measured by this ACK, microseconds; None if it measures none."""
     @property
     def one_way_us(self) -> int | None:
-        """One-way delay plus the offset between the two clocks, microseconds modulo 2^32.
-
-        None unless the class lists `one_way` in its needs.
-        """
+        """One-way delay plus the clocks' offset, microseconds modulo 2^32; None unless the class needs `one_way`."""
     @property
     def srtt_ns(self) -> int:
         """Smoothed round-trip time, ns."""
@@ -287,10 +284,7 @@ class ControllerSample:
         """The next new byte to send."""
     @property
     def rests(self) -> bool:
-        """True if the window must not grow on this ACK; the return value of `on_ack` is then ignored.
-
-        Always false with `repair`.
-        """
+        """True if the window must not grow on this ACK; `on_ack`'s result is then ignored. False with `repair`."""
     @property
     def cwnd_limited(self) -> bool:
         """True if the window limited the sender. Otherwise the window must not grow."""
@@ -305,10 +299,7 @@ class ControllerSample:
         """
     @property
     def rate(self) -> ControllerRate | None:
-        """Delivery rate, if this ACK yields a sample.
-
-        This, `total_delivered` and `held_back_ns` are set only if the class lists `rates` in its needs.
-        """
+        """Delivery rate, if this ACK yields a sample. This, `total_delivered` and `held_back_ns` need `rates`."""
     @property
     def total_delivered(self) -> int:
         """Bytes delivered since the connection began."""
@@ -414,10 +405,7 @@ class Drive:
         """Largest payload of a new segment, bytes."""
     @property
     def reduction(self) -> bool | None:
-        """True if the sender itself reduces the window after congestion and idle periods.
-
-        After a timeout it does so in any case.
-        """
+        """True if the sender itself reduces the window after congestion and idle periods, not only after timeouts."""
     @property
     def probing_delay(self) -> bool:
         """True if the window is small on purpose; delivery rates then do not show the bandwidth."""

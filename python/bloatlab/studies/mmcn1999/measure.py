@@ -2,11 +2,11 @@
 
 drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without propagation: waiting and serialisation
-jitter        mean difference in delay between consecutive packets of a session
+jitter        mean absolute difference in delay between consecutive packets of a session
 buffer share  a class's share of the bytes in the queue, from Little's law: throughput x (delay - propagation)
 queue         length in packets over the whole run
 
-A value whose part of the run is missing, because `--set` shortened the run, is NaN.
+A value whose part of the run is missing, because `--set` shortened the run, is NaN; the rate of datagrams is then 0.
 """
 
 from __future__ import annotations
