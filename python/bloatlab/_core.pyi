@@ -174,21 +174,21 @@ class EndpointFailure(Exception):  # noqa: N818  users see it as an EndpointErro
     """An endpoint misbehaved. `args` are endpoint, time (ns), method and action. The cause is its exception."""
 
 def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
-    """Parse a number with a unit; return its kind and its value, or None if the text is not valid.
+    """Parse a number with a unit; return its kind and its value, or None if the text is not valid or has no unit.
 
     A duration is in ns, a rate in bit/s, a size in bytes. A share is a fraction; all other values are integers.
     """
 
 @final
 class ControllerStart:
-    """The stack of a new connection, as a controller sees it."""
+    """The initial window of a new connection, and facts about its TCP stack."""
 
     @property
     def cwnd(self) -> float:
-        """Congestion window, segments."""
+        """Initial window, segments."""
     @property
     def ssthresh(self) -> float:
-        """Slow start threshold, segments."""
+        """Slow start threshold, segments; infinite unless the stack sets it."""
     @property
     def mss(self) -> int:
         """Largest payload of a segment, bytes."""
@@ -197,14 +197,14 @@ class ControllerStart:
         """True if the window is a whole number of segments."""
     @property
     def paced(self) -> bool:
-        """True if the stack paces segments with every controller."""
+        """True if the stack paces segments regardless of the controller."""
     @property
     def counts_marks(self) -> bool:
         """True if ACKs report the number of CE marks."""
 
 @final
 class ControllerMoment:
-    """A moment of a connection: the time, and the window at that time."""
+    """The time of a call to a controller, and the window at that time."""
 
     @property
     def now_ns(self) -> int:
@@ -236,7 +236,7 @@ class ControllerSample:
         """Segments newly acknowledged cumulatively."""
     @property
     def credit(self) -> float:
-        """Segments that count for growth: newly delivered, at most `abc_limit`."""
+        """Segments that this ACK adds to the growth of the window: those newly delivered, at most `abc_limit`."""
     @property
     def delivered(self) -> int:
         """Bytes newly delivered, cumulatively or by SACK."""
@@ -254,7 +254,7 @@ class ControllerSample:
         """True if ECN is in use."""
     @property
     def segments(self) -> int:
-        """Segments newly delivered, if ECN is in use."""
+        """Segments newly delivered. This, `ce_packets` and `ce_bytes` are set only if ECN is in use."""
     @property
     def ce_packets(self) -> int:
         """CE-marked packets reported by this ACK."""
@@ -266,7 +266,7 @@ class ControllerSample:
         """Round-trip time measured by this ACK, microseconds; None if it measures none."""
     @property
     def one_way_us(self) -> int | None:
-        """One-way delay plus the offset between the two clocks, microseconds modulo 2^32."""
+        """One-way delay plus the clocks' offset, microseconds modulo 2^32; None unless the class needs `one_way`."""
     @property
     def srtt_ns(self) -> int:
         """Smoothed round-trip time, ns."""
@@ -278,13 +278,13 @@ class ControllerSample:
         """Bytes in flight now."""
     @property
     def una(self) -> int:
-        """All bytes below this one are acknowledged."""
+        """SND.UNA: all bytes below this sequence number are acknowledged."""
     @property
     def next(self) -> int:
         """The next new byte to send."""
     @property
     def rests(self) -> bool:
-        """True if the window must not grow on this ACK; the result is then ignored. Always false with `repair`."""
+        """True if the window must not grow on this ACK; `on_ack`'s result is then ignored. False with `repair`."""
     @property
     def cwnd_limited(self) -> bool:
         """True if the window limited the sender. Otherwise the window must not grow."""
@@ -293,10 +293,13 @@ class ControllerSample:
         """True if the window stopped the sender at some time in the current round trip."""
     @property
     def state(self) -> str:
-        """State of the sender: "open", "cwr", "recovery" or "loss"."""
+        """State of the sender before this ACK: "open", "cwr", "recovery" or "loss".
+
+        If the class lists `repair` in its needs: the state after the sender has responded to losses.
+        """
     @property
     def rate(self) -> ControllerRate | None:
-        """Delivery rate, if this ACK yields a sample."""
+        """Delivery rate, if this ACK yields a sample. This, `total_delivered` and `held_back_ns` need `rates`."""
     @property
     def total_delivered(self) -> int:
         """Bytes delivered since the connection began."""
@@ -315,7 +318,7 @@ class ControllerRate:
         """Bytes delivered over the interval."""
     @property
     def interval_ns(self) -> int:
-        """The interval over which `bytes` were delivered, ns."""
+        """The time over which `bytes` were sent or that over which they were acknowledged, whichever is longer, ns."""
     @property
     def prior_delivered(self) -> int:
         """Bytes that had been delivered when the newest acknowledged segment was sent."""
@@ -334,7 +337,7 @@ class ControllerRate:
         """True if the ACKs were compressed; the rate is then invalid."""
     @property
     def tx_in_flight(self) -> int:
-        """Bytes in flight when the newest acknowledged segment was sent."""
+        """Bytes in flight when the newest acknowledged segment was sent, including this segment."""
     @property
     def lost(self) -> int:
         """Bytes declared lost since the newest acknowledged segment was sent."""
@@ -360,7 +363,7 @@ class ControllerLoss:
         """Bytes delivered since the connection began."""
     @property
     def adjoins(self) -> bool:
-        """True if the preceding segment was declared lost at the same time."""
+        """True if the preceding segment in sequence order was declared lost at the same time."""
 
 @final
 class Drive:
@@ -381,8 +384,8 @@ class Drive:
 
         `cwnd` and `ssthresh` are in segments, `pacing_rate` in bit/s of payload (infinite: no pacing). `quantum`
         segments may leave back to back at that rate, 1 at first. `max_payload` is the largest payload of a new segment
-        in bytes. With `reduction` false, the sender no longer reduces the window itself. `probing_delay` says that the
-        window is small on purpose; delivery rates then do not show the bandwidth.
+        in bytes. With `reduction` false, the sender no longer reduces the window itself, except after a timeout.
+        `probing_delay` says that the window is small on purpose; delivery rates then do not show the bandwidth.
         """
 
     @property
@@ -402,7 +405,7 @@ class Drive:
         """Largest payload of a new segment, bytes."""
     @property
     def reduction(self) -> bool | None:
-        """True if the sender reduces the window after congestion and idle periods, not only the controller."""
+        """True if the sender itself reduces the window after congestion and idle periods, not only after timeouts."""
     @property
     def probing_delay(self) -> bool:
         """True if the window is small on purpose; delivery rates then do not show the bandwidth."""
@@ -428,7 +431,7 @@ class LawPacket:
         """Differentiated services code point, 0 to 63."""
     @property
     def pure_ack(self) -> bool:
-        """True for a TCP segment without payload."""
+        """True for a TCP segment without payload, SYN and FIN."""
 
 @final
 class LawView:
@@ -694,7 +697,7 @@ class Fate:
         """The reason: `tail_full`, `early_head` and others for a drop, `law` or `step` for a mark."""
     @property
     def point(self) -> Literal["enqueue", "dequeue"]:
-        """The end of the queue at which the decision was made: the tail (enqueue) or the head (dequeue)."""
+        """The event at which the decision was made: an arrival (enqueue) or a departure (dequeue)."""
 
 @final
 class Discipline:
@@ -760,9 +763,9 @@ class SentSegment:
 class TcpSender:
     """A single TCP sender, with the same code as in simulations. It is already connected; the caller passes it ACKs.
 
-    `rtt` is the round-trip time of the handshake. Without it there is no estimate before the first ACK, and RACK's
-    reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so ACKs need no
-    time stamps. Times are in nanoseconds and must not decrease (`ValueError`).
+    `rtt` is the round-trip time of the handshake. Without it there is no estimate before the first sample, and
+    RACK's reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so ACKs
+    need no time stamps. Times are in nanoseconds and must not decrease (`ValueError`).
     """
 
     def __new__(cls, stack: str = '{"preset": "linux-6"}', rtt: str | None = None) -> Self:
@@ -799,7 +802,7 @@ class TcpSender:
         """Congestion state: cwr (reducing after an ECN echo), recovery (fast recovery) or loss (after a timeout)."""
     @property
     def lost_segments(self) -> int:
-        """Segments declared lost and not acknowledged since, whether retransmitted or not."""
+        """Segments declared lost and since then neither acknowledged nor SACKed, whether retransmitted or not."""
     @property
     def retransmits(self) -> int:
         """Segments retransmitted so far."""

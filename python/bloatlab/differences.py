@@ -144,7 +144,7 @@ class Difference:
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
         then all others. Within each group, applications come before links; of each kind, the one that changed most
-        comes first. Changes that are too small to notice come last. If `top` is a number, only the first `top` measures
+        comes first; changes that are too small to notice come last. If `top` is a number, only the first `top` measures
         of the first group are shown; if it is None, all differing measures of both groups. With `every`, all measures
         are shown, including those that are equal.
         """
@@ -299,7 +299,7 @@ def _chosen(value: Any, among: Sequence[Any]) -> str:
 
     A parameter varies if it differs between the values in `among` that choose the same variant. A law in Python is
     named by its class, and has its limit only if the limit varies. If classes of several files have the same name, the
-    file is part of it.
+    text includes the file.
     """
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
@@ -343,7 +343,8 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
 
     Measures for which `reported_first` is true come before all others. Within each of these two groups, applications
     come first, then the whole run, then links. The application or link that changed most comes before the others of its
-    kind, and its measures are in the order of `measures.importance`. Changes that are too small to notice come last.
+    kind, and its measures are in the order of `measures.importance`. In both groups, changes that are too small to
+    notice come last.
     """
     seen: set[tuple[object, ...]] = set()
     found: list[tuple[tuple[object, ...], Change]] = []

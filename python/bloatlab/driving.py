@@ -7,8 +7,8 @@
     sim.flow("upload").cwnd = 30_000
     result = sim.finish()
 
-If nothing is changed, the result is byte for byte that of `bloatlab.run`, and so is the result of each fork. Only the
-number of `events` can differ, because `bloatlab.run` needs no events between consecutive links.
+If nothing is changed, the result of the simulation and that of each fork are byte for byte those of `bloatlab.run`,
+except for the number of `events`, because `bloatlab.run` needs no events between consecutive links.
 See docs/driving.md.
 """
 
@@ -67,7 +67,7 @@ def prepared(
     laws: Mapping[str, type] | None,
     controllers: Mapping[str, type] | None,
 ) -> tuple[Scenario, outside.Factories]:
-    """Returns the scenario with its seed, and factories for its laws and controllers. Raises `ScenarioError`."""
+    """Returns the scenario with `seed`, if given, and factories for laws and controllers. Raises `ScenarioError`."""
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))

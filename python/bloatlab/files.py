@@ -31,7 +31,8 @@ WRITING = ".writing"
 #: The state of a lock after an attempt to take it.
 Lock = Literal["held", "in use", "not supported"]
 
-#: Matches control characters (except tab and newline), zero-width characters and bidirectional controls.
+#: Matches control characters (except tab and newline), zero-width characters, bidirectional controls, surrogates and
+#: noncharacters.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )

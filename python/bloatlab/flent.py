@@ -458,7 +458,7 @@ def _epoch(text: str, first: float) -> float:
 def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
     """Reads the payload per bin of every TCP flow, from raw values or, if there are none, from results.
 
-    A raw value covers the time since the previous raw value.
+    A raw value covers the `dur` seconds before its time.
     """
     raw, begin = _raw(data)
     frames: list[pl.DataFrame] = []

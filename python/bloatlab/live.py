@@ -40,7 +40,9 @@ Look = Callable[[View], None]
 
 @dataclass(frozen=True)
 class Command:
-    """A command line to run in one of the namespaces. The run ends when the command ends.
+    """A command line to run in one of the namespaces.
+
+    The run ends when the command ends, or after the duration of the scenario, but see `unbounded`.
 
     Its environment contains the addresses of the first host on each side: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
     BLOATLAB_LEFT6, BLOATLAB_RIGHT6.

@@ -36,7 +36,8 @@ class Measure:
     """A summary key, as declared by the core.
 
     Each `*` in `path` stands for any name. The first is the name of the link or application. The `*`s in `label` stand
-    for the other names, in the same order.
+    for the other names, in the same order. `least` is the smallest noticeable difference (0: none is declared), `rank`
+    the place among the measures that users notice most (None: no place). `parts` are the statistics of a distribution.
     """
 
     path: str

@@ -59,7 +59,7 @@ class _Shelf:
 
     @property
     def columns(self) -> list[str]:
-        """Returns the names of all columns; names that SQL cannot distinguish appear once."""
+        """The names of all columns. Of names that SQL cannot distinguish, only the first is included."""
         return [names[0] for names in _alike(name for schema in self.schemas for name in schema)]
 
     @property

@@ -3,7 +3,7 @@
 scenario.resolved.json   the scenario as run, with all keys and its seed
 summary.json             the measures of the run
 tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
-provenance.json          user, machine, time, duration, version: the only file that differs between two equal runs
+provenance.json          machine, time, duration, version, command: the only file that differs between two equal runs
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ does not apply). The simulated value is the median over seeds. An invalid live r
 left too late, is shown, but neither judged nor repeated.
 
 **Lateness.** A simulation's clock is exact, but in a live run packets leave the bench some microseconds late, each by a
-different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of a
-hundred estimates, and drains a queue by pacing 1 % below that maximum. So the simulations use the lateness that was
+different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of
+many estimates, and drains a queue by pacing 1 % below that maximum. So the simulations use the lateness that was
 measured in the live run (`late`), and draw a lateness for each packet:
 
     lateness of the links into the hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run

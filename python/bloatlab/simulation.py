@@ -147,7 +147,7 @@ def invalid_because(summary: Mapping[str, Any]) -> str | None:
 
 
 def invalid_line(name: str, why: str) -> str:
-    """Returns the sentence with which every view of results names an invalid live run, and says why it is invalid."""
+    """Returns the sentence that names an invalid live run, and says why it is invalid."""
     return f"{name} is an invalid live run: {why}."
 
 

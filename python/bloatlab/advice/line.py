@@ -119,7 +119,7 @@ class Line:
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
         """Returns the bytes that the line carries in a direction from `begin` to `end` (in s).
 
-        The queue is assumed never to be empty, and all packets to be full.
+        The queue is assumed never to be empty from the start of the run, and all packets to be full.
         """
 
         def carried_by(t: float) -> float:

@@ -80,7 +80,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """Returns the choice's score, its measures alongside those of today's setting, and the leading or near settings."""
+    """Returns the choice's score, its measures alongside those of today's setting, and the leader and near settings."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]
@@ -160,7 +160,7 @@ def _trade(of: Recommendation, share: str) -> Panel:
 def _named(of: Recommendation, shown: Sequence[Judged], used: Mapping[int, float]) -> list[tuple[Judged, str]]:
     """Returns the settings that the trade-off names, most important first.
 
-    These are the chosen one, today's, and the best in each direction; all if there are at most `ALL_NAMED`.
+    These are the chosen one, today's, and the best on each axis; all if there are at most `ALL_NAMED`.
     """
     best = [max(shown, key=lambda j: used[id(j)]), max(shown, key=lambda j: j.apps.mean)]
     few = len(shown) <= ALL_NAMED

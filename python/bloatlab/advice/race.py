@@ -30,8 +30,8 @@ Verdict = Literal["behind", "tied", "not separated"]
 #: The first round runs every setting once with each RTT.
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Two settings with equal points in all seeds, and at least this many, are tied, because they behave alike: in a short
-#: buffer, an AQM that never drops is like no AQM.
+#: Two settings with equal points in every seed are tied if there are at least this many seeds, because they behave
+#: alike: in a short buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
 #: The leader gets at least this many seeds, because one seed gives no interval.

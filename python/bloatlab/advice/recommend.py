@@ -2,7 +2,7 @@
 
 done = recommend(up="10mbit", peak="20mbit", burst="10MB", rtt="20ms..200ms", device="docsis3.0", load="home")
 done.best.option.words            # "drop-tail with 50 ms of buffer"
-done.sentence                     # the setting with its reason
+done.sentence                     # the setting, compared with today's
 """
 
 from collections.abc import Callable, Mapping, Sequence

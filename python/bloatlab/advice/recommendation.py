@@ -15,8 +15,8 @@ from bloatlab.scenario import Scenario
 from bloatlab.statistics import Interval
 from bloatlab.tables import counted, listed, number
 
-#: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
-#: If no setting is good enough, this does not apply: the best setting then has few points, and 5 are a large share.
+#: A setting that the race did not separate from the leader may be chosen if its mean is at most this many points lower.
+#: If no setting is good enough, this does not apply: the leader then has few points, and 5 are a large share.
 CLOSE = 5.0
 
 #: Minimum number of seeds for which tables, charts and files have an interval. With two seeds, the interval would be
@@ -54,7 +54,7 @@ class Recommendation:
 
     `without` is today's setting without the load's downloads, if today's setting has an AQM and the choice has none.
     `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set and no measure
-    fails. A quick look has neither.
+    fails. A quick look has neither. `runs` counts the simulated runs, `found` those taken from the store.
     """
 
     question: Question
@@ -101,7 +101,7 @@ class Recommendation:
 
     @property
     def sentence(self) -> str:
-        """The choice with its reason."""
+        """The choice, and how its measures compare with today's setting."""
         return answer_sentence(self)
 
     @property
@@ -169,7 +169,8 @@ def answer_sentence(of: Recommendation) -> str:
 def sure(of: Recommendation) -> list[str]:
     """Describes how certain the choice is.
 
-    Names the leader if it is not chosen, the settings that are behind, tied or undecided, and those not available.
+    Names the leader if it is not chosen, the nearest setting that is behind, the tied and undecided settings, and those
+    not available.
     """
     behind = of.behind
     if of.question.quick:

@@ -5,7 +5,8 @@
     points of a setting    mean over the round trips for each seed; then mean over seeds, with its 95 % interval
 
 The mean is geometric, as for desirability functions (Derringer & Suich, J. Quality Technology 1980): a full line does
-not make up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10, not 50.
+not make up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10,
+not 50.5.
 
 A setting is *on the front* if no other is noticeably better in one measure and noticeably worse in none.
 """
@@ -179,7 +180,7 @@ def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
 def _gain(first: Value, second: Value, wanted: Wanted) -> float:
     """Returns the advantage of the first value over the second, in units of `noticed`.
 
-    Any value is better than a missing one.
+    Any value is better than one that most runs lack.
     """
     if first.of is None or second.of is None or first.nothing or second.nothing:
         return 0.0 if first.nothing and second.nothing else -math.inf if first.nothing else math.inf

@@ -26,8 +26,8 @@ def ranked(of: Recommendation) -> list[Judged]:
 def shown_first(of: Recommendation) -> list[Judged]:
     """Returns the settings shown on a terminal by default.
 
-    These are all, if there are at most `FEW`; otherwise today's setting, the settings on the front or close to the
-    best, and those that are not available.
+    These are all, if there are at most `FEW`; otherwise today's setting, the chosen one, the leader, the settings
+    on the front, tied or undecided, and those that are not available.
     """
     if len(of.judged) <= FEW:
         return ranked(of)

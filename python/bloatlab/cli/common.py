@@ -55,7 +55,7 @@ _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
 
 
 def noted(of: Scenario) -> list[str]:
-    """Returns notes on valid values that are probably mistakes: a rate below 1 kbit/s, a start after the end."""
+    """Returns notes on valid values that are probably mistakes: a rate below 1 kbit/s, a start at or after the end."""
     data = json.loads(of.text)
     slow = list(_slow_rates(data, "")) if re.search(f'"{_SLOW.pattern}"', of.text) else []
     end = quantity(data["duration"])

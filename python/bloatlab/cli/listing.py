@@ -116,7 +116,7 @@ _TITLES = {
 
 #: If all kinds are listed, the page would be too long with these; its last line says how to list them.
 _APART = ("measures", "suites")
-#: Names that only `bloatlab recommend` uses. Its help lists them.
+#: Kinds that only `bloatlab recommend` uses; its help lists their names.
 _OF_RECOMMEND = ("devices", "loads", "objectives")
 #: If all kinds are listed, only the names of the entries of these kinds are printed.
 _BY_NAME = {"links", "modems", "grades"}
@@ -125,7 +125,8 @@ _BY_NAME = {"links", "modems", "grades"}
 def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
     """Returns all kinds, the kind named `what`, or the entries named `what`. Raises `BadInput`.
 
-    If no entry has this name, the result is the measures whose paths begin with it, such as those of a kind of traffic.
+    If no entry has this name, the result is the measures whose paths, without `apps.*` or `links.*`, begin with it,
+    such as those of a kind of traffic.
     """
     if what is None:
         return kinds
@@ -249,7 +250,7 @@ _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 
 def _families(entries: Iterable[Entry]) -> list[Entry]:
-    """Returns one row for each family of workloads (`_FAMILY_OF`). Names that differ only in a number are merged."""
+    """Returns one row for each family of workloads (`_FAMILY_OF`). tcp_Nup and tcp_Ndown are merged."""
     rows: dict[str, dict[str, None]] = {}
     for entry in entries:
         prefix = next(p for p in _FAMILY_OF if entry["name"].startswith(p))

@@ -1,8 +1,8 @@
 """`bloatlab`: subcommands, exit codes, and one line per error.
 
-Exit codes: 0 done; 1 a study's shares, a file's expectations or a document's criteria are not met, or compared values
-differ; 2 bad input; 3 a live run was too late to be used; 70 a bug; 130 Ctrl-C. `live` returns the code of a program
-that fails. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
+Exit codes: 0 done; 1 the shares of a study or of `validate`, a file's expectations or a document's criteria are not
+met, or compared values differ; 2 bad input; 3 a live run was too late to be used; 70 a bug; 130 Ctrl-C. `live` returns
+the code of a program that fails. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
 """
 
 import contextlib

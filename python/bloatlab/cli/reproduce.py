@@ -133,7 +133,7 @@ def _errors_of(name: str) -> Generator[None]:
 
 
 def _no_other(folder: Path, name: str) -> None:
-    """Raises `BadInput` if the folder contains a result, a comparison or the scorecard of another study."""
+    """Raises `BadInput` if the folder contains a result, a comparison or the files of another study."""
     other = next((file for file in (SUMMARY, "compare.json") if (folder / file).exists()), None)
     card = folder / "scorecard.json"
     if other is None and card.exists():

@@ -64,7 +64,7 @@ _ROWS = 20
 def _beginning(name: str, frame: "pl.DataFrame") -> TextTable:
     """Returns the first rows of a table, with every column.
 
-    A table too wide for the screen is split into blocks; each block repeats the name and time columns.
+    A table too wide for the screen is split into blocks; each block repeats the string and time columns.
     """
     labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
     first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)

@@ -74,7 +74,7 @@ def mean(values: pl.Series, method: Method) -> str:
 
 
 def said(of: Interval, *, whole: bool = False) -> str:
-    """Formats a mean and its interval, rounded to two digits of the half-width; without an interval, the mean alone."""
+    """Formats a mean and its interval, to about two digits of the half-width; without an interval, the mean alone."""
     if not of.half > 0.0:
         return number(of.mean, 0 if whole else 3 if abs(of.mean) < 10 else 1)
     digits = min(max(1 - math.floor(math.log10(of.half)), 0), 6)
@@ -150,7 +150,7 @@ def _plain(value: float | None) -> str:
 
 
 def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
-    """Summarises in one line which grid points reached the targets of `until`, and which is the farthest from them."""
+    """Says in one line how many grid points reached the targets of `until`, and which is the farthest from them."""
     wanted = ", ".join(map(str, until.targets))
     met = [stop for stop in stops if stop.met]
     line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'point')}"

@@ -17,7 +17,7 @@ from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
 from bloatlab.validate import Entry, Validated, load, public, validate
 
-#: Table width in characters if the output is not a terminal.
+#: Width of validate.txt in characters.
 WIDTH = 80
 
 

@@ -1,6 +1,6 @@
 """An agent as the control law of a queue.
 
-    action a in [-1, 1]:  adds 0.1 a to p', the square root of the probability, within [0, 1]. Until the next interval,
+    action a in [-1, 1]:  adds 0.1 a to p', the square root of the probability, within [0, 1]. Until the next action,
                           every arrival is dropped with the probability p'^2, or marked if it is ECN-capable
     reward:               utilisation * delay - loss
     utilisation           bytes that have left the queue / bytes that the link can carry in this time

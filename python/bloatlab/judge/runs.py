@@ -142,7 +142,7 @@ def _why(value: Any) -> str:
 def _scenario(
     suite: Suite, case: Case, of: Subject, seed: int, moments: Mapping[str, float] | None = None
 ) -> Scenario | str:
-    """Builds the scenario of a case; or returns the reason why the subject's stack cannot run in it."""
+    """Builds the scenario of a case; or returns the reason why the subject cannot run in it."""
     tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
     parse(json.dumps(expanded(tree)), form="json", source=source)
     try:

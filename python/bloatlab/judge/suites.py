@@ -49,7 +49,7 @@ By = Literal["document", "ours"]
 
 
 class JudgeError(InputError):
-    """A suite, case or controller does not exist, or a suite is invalid; the message is one line."""
+    """Something cannot be judged, for example because the suite or the controller does not exist; one line."""
 
 
 def of_queues(place: str | Sequence[str]) -> bool:
@@ -66,7 +66,7 @@ def case_id(section: str) -> str:
 class Criterion:
     """A number from a run, and the condition that it must meet.
 
-    `measure` is the path of a number in the summary, or an SQL query on the tables described in the module `measures`.
+    `measure` is the path of a number in the summary, or an SQL query on the tables described in `judge/measures.py`.
     With `against`, the number is divided by the same number for another subject, and the ratio is judged. `needs` names
     a phase: the criterion does not apply to a controller without this phase, and is not met if the run never reaches
     the phase. With `condition`, the criterion checks the run and not the controller: if it is not met, the case is not

@@ -90,7 +90,7 @@ def _labelled(found: Sequence[Distribution]) -> list[Distribution]:
 def _rank(runs: Sequence[Run], quantity: str, label: str) -> tuple[int, int]:
     """Returns a distribution's sort key.
 
-    Ping round trips come first, then call delays, then the queue, then other delays.
+    Ping round trips come first, then call delays, then queues (the bottleneck's before others), then other delays.
     """
     if quantity == "rtt":
         return 0, 0

@@ -46,8 +46,8 @@ class Series:
     On a logarithmic y axis, a point of the kind "points" at 0 or below is a triangle at the lower end.
 
     `band` holds the minimum and maximum y at each x, such as the interval over seeds. It is drawn as shading behind a
-    line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the same colour as
-    ours. A `quiet` line has no entry in the legend.
+    line, or as bars through points, but not with steps. Published values are `hollow` points or a `dashed` line, in the
+    same colour as the simulated values. A `quiet` line has no entry in the legend.
     """
 
     label: str

@@ -195,7 +195,10 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 
 
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
-    """Returns labels for `beside`, each at the height where its line ends. The limits of the y axis must be final."""
+    """Returns labels for `beside`, each at the mean height of its line's last three values.
+
+    The limits of the y axis must be final.
+    """
     low, high = axes.get_ylim()
     place_of = axes.transScale.transform
     (_, bottom), (_, top) = place_of((1.0, low)), place_of((1.0, high))

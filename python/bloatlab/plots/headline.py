@@ -158,7 +158,7 @@ _Row = tuple[str, str, list[str]]
 
 
 def _fitting(rows: Sequence[_Row], rates: Sequence[_Row], room: int) -> list[_Row]:
-    """Returns the rows that fit: the first two goodputs, as many scores as possible, then more goodputs."""
+    """Returns the rows that fit: scores first, except that two rows are kept for goodputs; then goodputs."""
     return [*rows[: room - len(rates[:2])], *rates][:room]
 
 

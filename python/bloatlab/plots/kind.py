@@ -32,7 +32,7 @@ class Options:
     log: Log | None = None
 
 
-#: The names of the options that not all kinds use, and those of the limits, which most kinds use.
+#: The names of the options that not all kinds use, and the names of the axis limits among them.
 OPTIONAL = ("of", "x", "columns", "xlim", "ylim")
 LIMITS = ("xlim", "ylim")
 

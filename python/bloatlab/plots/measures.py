@@ -39,7 +39,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The distinct values in ascending order, and how often each occurs.
+    """The distinct delays in ms, in ascending order, and how often each occurs.
 
     For a histogram, the values are the midpoints of its bins.
     """
@@ -75,7 +75,8 @@ def bins(
 ) -> pl.DataFrame:
     """Aggregates a series with ascending `t_s` into wider bins.
 
-    In the result, `t_s` is the start of each bin. A bin without values has the sum 0; otherwise, it is NaN.
+    In the result, `t_s` is the start of each bin. If a bin has no values, its sum is 0, and its mean,
+    maximum and last value are NaN.
     """
     how = {name: getattr(pl.col(name).fill_nan(None), way)() for name, way in columns.items()}
     place = (pl.col("t_s") / width + 1e-6).floor()

@@ -165,7 +165,7 @@ def _videos(run: Run, column: str) -> measures.Curve | None:
 
 
 def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
-    """Returns the rows of each application. Of more than `MOST_FLOWS`, those with the least data are joined."""
+    """Returns the rows by application. If there are more than `MOST_FLOWS`, those with the least data are joined."""
     apps: dict[str, list[pl.DataFrame]] = {}
     for flow in whole:
         apps.setdefault(flow.app, []).append(flow.frame)

@@ -47,7 +47,7 @@ class Unfit(InputError):  # noqa: N818  the input does not fit
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `scenario` and `result` are None for flent data; `captures` is a folder with captures, if any.
+    """One run. `scenario` and `result` are None for flent data; `captures` is the folder that may contain captures.
 
     `invalid` is the reason why a live run is invalid, and None for every other run.
     """

@@ -231,7 +231,7 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
 
 
 def sampled_with(of: Sweep, x: Axis, others: Sequence[Axis]) -> list[Axis]:
-    """Returns those of `others` that are sampled together with `x`, so each value of `x` has one value of them."""
+    """Returns those of `others` that are sampled together with `x`, so each value of `x` has one value of each."""
     return [a for a in others if drawn_together(of.frame, x.name, a.name)]
 
 

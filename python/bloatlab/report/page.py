@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The answer for one group of users: its name, the verdict in a word or two, and the numbers."""
+    """A part of the answer, such as one for a group of users: its subject, the verdict in a few words, the numbers."""
 
     who: str
     verdict: str
@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question, its answer in one sentence, the consequences for groups of users, and a figure.
+    """A question, its answer in one sentence, the parts of the answer, and a figure.
 
     `basis` describes the numbers, such as medians of certain runs. `table` compares results side by side.
     """

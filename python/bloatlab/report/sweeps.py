@@ -18,7 +18,7 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, listed, number, row
 
-#: The maximum number of measures in the answer, of charts on the page, and of lines in each chart.
+#: The maximum number of measures in the answer, of measures drawn on the page, and of lines in each chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
 #: A combination of axis values, as their labels.

@@ -1,4 +1,6 @@
-"""Reproductions of publications. Each has a folder with scenarios, published values, claims, and the comparison with our runs.
+"""Reproductions of publications.
+
+Each has a folder with scenarios, published values, claims, and the comparison with our runs.
 
 Each study is described by a `Study` object. `reproduce` makes the runs of a study and writes its folder.
 docs/adding-a-study.md shows a complete study.

@@ -36,8 +36,8 @@ class Published:
     """A published value and the range of our values that agree with it.
 
     `case` and `metric` are the publication's words. `run` is the key of our case, and `measure` the name of our
-    measure, whose values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why
-    the value is shown but not counted. Our value agrees if its median is in `band`.
+    measure, whose values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason
+    why the value is shown but not counted. Our value agrees if its median is in `band`.
     """
 
     case: str
@@ -249,7 +249,7 @@ def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
 
 
 def of_seeds(runs: Runs, key: str, measure: str) -> str:
-    """Formats how many seeds of a case have a value ("a value in 1 of 10 seeds"); "" if all have, or if it was not run."""
+    """Formats how many seeds of a case have a value: "a value in 1 of 10 seeds"; "" if all have, or none was run."""
     seeds = runs.get(key, ())
     known = sum(measure in s and not math.isnan(s[measure]) for s in seeds)
     if known == len(seeds):

@@ -1,4 +1,6 @@
-"""The declarations of a study, in files beside it: its text, tables and figures in `study.toml`, its claims in `claims.toml`.
+"""The declarations of a study, in files beside it.
+
+`study.toml` contains its text, tables and figures, `claims.toml` its claims.
 
 A claim is an expression and a sentence over named values. Each value is the median of a measure of a case:
 
@@ -11,10 +13,11 @@ A claim is an expression and a sentence over named values. Each value is the med
     holds = "red < tail"
     ours = "RED {red:.1f} ms, drop-tail {tail:.1f} ms waiting"
 
-A value may also be a list of medians, or an expression whose value is a function of the runs (or a list of such
-functions). `let` names additional expressions over the values. With `value` and `band` in place of `values`, `holds`
-and `ours`, the claim is a quantity. Expressions are in Python, and can use the values and the names that the study
-supplies. They come only from files in this package. Other strings can contain such expressions in braces.
+A value may also be a list of medians, or an expression. The expression yields a function of the runs, a pair (case,
+measure) that stands for a median, or a list of functions and pairs. `let` names additional expressions over the values.
+With `value` and `band` in place of `values`, `holds` and `ours`, the claim is a quantity. Expressions are in Python,
+and can use the values and the names that the study supplies. They come only from files in this package. Other strings
+can contain such expressions in braces.
 """
 
 from __future__ import annotations
@@ -187,7 +190,10 @@ class Declared:
         return [PageSection(blocks=known[section["anchor"]], **section) for section in self._file["sections"]]
 
     def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
-        """Returns the rules in `rules.md`, then the tolerances, the shares, and additional tables."""
+        """Returns a function that makes the section on rules.
+
+        The section contains the text of `rules.md`, the tolerances, the shares, and additional tables.
+        """
         return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:

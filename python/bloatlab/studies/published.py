@@ -133,7 +133,7 @@ def at_path(data: Any, path: str) -> Any:
 def quantity(value: Any, unit: str = "") -> float:
     """Converts a number or quantity of a resolved scenario ("90MB", 0.05) to `unit`.
 
-    Raises `ValueError` for a quantity of a different kind.
+    Raises `ValueError` for a quantity of a different kind, and for any other text.
     """
     number, kind = _read(str(value))
     one, wanted = _read(f"1{unit}")

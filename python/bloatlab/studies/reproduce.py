@@ -112,7 +112,7 @@ def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
 
 
 def points(batch: Batch, seeds: range, options: Options) -> Sequence[Point[At]]:
-    """Returns every case of a batch with every seed. The scenarios are changed as requested with `--set`.
+    """Returns every case of a batch with each of its seeds. The scenarios are changed as requested with `--set`.
 
     Raises `ScenarioError` if a scenario is not valid.
     """
@@ -130,7 +130,10 @@ def run(batch: Batch, points: Sequence[Point[At]], options: Options) -> Ran:
 
 
 def _on_kernels(wanted: OnKernels, options: Options) -> Live:
-    """Runs each live case once, in turn, and saves every result. Raises `live.LiveError` if live runs are not possible."""
+    """Runs each live case once, in turn, and saves every result.
+
+    Raises `live.LiveError` if live runs are not possible.
+    """
     done = Live({}, {})
     live.clean()
     scenarios = wanted.scenarios(options)

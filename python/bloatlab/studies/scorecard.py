@@ -6,8 +6,8 @@
                interval is narrower than the band
     origin     the source: the paper, a textbook, others who repeated the measurement, or this project
 
-A study defines its published values, their bands and any further conditions; this module judges and counts. Only values and
-sentences from the paper itself are counted.
+A study defines its published values, their bands and any further conditions; this module judges and counts. Only values
+and sentences from the paper itself are counted.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Tolerance:
     """The accepted difference from a published value.
 
     It is a `share` of the published value. With a `factor` instead of a share, the values from published / `factor` to
-    published x `factor` are accepted. A factor is at least 1. In both cases, a difference of up to `least` (in `unit`) is accepted.
+    published x `factor` are accepted. A factor is at least 1. In both cases, a difference of up to `least` (in `unit`)
+    is accepted.
     """
 
     share: float = 0.0
@@ -195,7 +196,8 @@ class Cell:
     def as_data(self) -> dict[str, Any]:
         """Returns the values as plain data for JSON.
 
-        Infinities ("never happened") become null, and several published values become a list.
+        Infinite results and limits become null. Several published values become a list; a cell without a finite
+        published value has the printed text instead.
         """
         several = len(self.published) > 1
         number = len(self.published) == 1 and math.isfinite(self.published[0])

@@ -2,7 +2,8 @@
 
     STUDY = Study(name="buffers", publication=..., cases=CASES, build=build, measure=measure, published=PUBLISHED)
 
-Everything specific to a study is a field of `Study`; `reproduce` does the rest. docs/adding-a-study.md shows a complete one.
+Everything specific to a study is a field of `Study`; `reproduce` does the rest. docs/adding-a-study.md shows a complete
+study.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ class StudyError(InputError):
 class Options:
     """The options for a reproduction. Progress is printed on `console`.
 
-    `store` keeps runs so that they need not be repeated; without a store, every run is made. The runs are made by `executor`, or by
-    `jobs` threads of this process. `live` also runs the cases on kernels, in a study with `on_kernels`. `sets` are
-    values that override the values of every scenario, as in `bloatlab run --set`. `command` is the command line that
-    the report prints, without the options that do not change the report; it is empty for a call in Python.
+    `store` keeps runs so that they need not be repeated; without a store, every run is made. The runs are made by
+    `executor`, or by `jobs` threads of this process. `live` also runs the cases on kernels, in a study with
+    `on_kernels`. `sets` are values that override the values of every scenario, as in `bloatlab run --set`. `command` is
+    the command line that the report prints, without the options that do not change the report; it is empty for a call
+    in Python.
     """
 
     out: Path
@@ -88,8 +90,8 @@ class About:
 class Quick:
     """A quick look: the number of seeds, and a sentence saying why the result proves nothing.
 
-    A study without `batches` may limit the quick look to `cases`, and its runs to `seconds`. For the latter, `build` must
-    have a parameter named `seconds`.
+    A study without `batches` may limit the quick look to `cases`, and its runs to `seconds`. For the latter, `build`
+    must have a parameter named `seconds`.
     """
 
     seeds: int = 1
@@ -100,7 +102,7 @@ class Quick:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Runs made together: every case with every seed. Each result is reduced by `measure`.
+    """Runs made together: every case with every seed (see `most_seeds`). Each result is reduced by `measure`.
 
     `build` makes the scenario of a case and a seed. For cases with several axes, `grid` replaces `cases` and
     `build`, and `key` then makes a run's name from its grid point. The study's folder contains the scenarios of the
@@ -243,7 +245,8 @@ class Study:
     #: Returns why a published value differs from ours, or "" if there is no explanation.
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
-    #: Shares of values that should be within tolerance. If there are no goals, all judged values should be within tolerance.
+    #: Shares of values that should be within tolerance. If there are no goals, all judged values should be within
+    #: tolerance.
     goals: Sequence[Goal] = ()
     #: The tolerances as text, as printed on the page.
     rules: Sequence[tuple[str, str]] = ()

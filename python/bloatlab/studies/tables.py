@@ -277,7 +277,7 @@ def with_interval(cell: Cell) -> str:
 
 
 def significant(value: float) -> str:
-    """Formats a number with four significant digits and without trailing zeros."""
+    """Formats a number with four significant digits and without trailing zeros; infinity is "never"."""
     if math.isinf(value):
         return "never"
     text = f"{value:.4g}"

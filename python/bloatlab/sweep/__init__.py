@@ -10,7 +10,7 @@ an executor runs them, a measure reduces each run, and a store keeps the results
     gathered.frame()          # queue, rtt_ms, seed, scenario_hash and the measures of `voice`; one row per run
 
 `bloatlab.sweep.sweep` applies any function to the results and stores nothing. Results do not depend on the number of
-workers, on their order, or on whether they come from the store.
+workers, on the order of the runs, or on whether they come from the store.
 """
 
 import inspect

@@ -46,7 +46,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 
-#: Matches the advice of messages about `--set`, which has another form in a grid.
+#: Matches `write --set PATH=VALUE` at the end of a message. A grid file needs another form of this advice.
 _AS_SET = re.compile(r"write --set '([^=]+)=(.*)'$")
 
 #: A point of a sample: a value for each sampled axis.
@@ -98,7 +98,7 @@ class Between:
 class Axes:
     """The axes of a grid: the overrides for each value, and the grid points in order.
 
-    `sampled` holds the names of the sampled axes, `zips` the groups of zipped ones.
+    `sampled` holds the names of the sampled axes, `zips` the groups of zipped axes.
     """
 
     sets: Mapping[str, Mapping[Any, Sequence[Override]]]

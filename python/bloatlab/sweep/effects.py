@@ -13,7 +13,8 @@ Each is divided by sum (y - mean)^2, which gives a share. On a full grid the sha
 share of an axis is what it explains beyond all other axes (type II sums of squares). An axis of names or of few values
 has one mean for each value. A sampled axis, or one of many numbers, is modelled as a parabola in its value or in the
 logarithm of its value.
-The F test compares a share with the mean square of seeds: `p` is the probability that seeds alone give such a share.
+The F test compares a share with the mean square of seeds: `p` is the probability that seeds alone give a share
+at least as large.
 """
 
 import itertools

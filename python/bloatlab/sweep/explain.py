@@ -27,7 +27,7 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs. Of these, `kept` are already stored, and `warm_ups` serve only to find a warm-up.
+    """An estimate for a sweep. Of its `runs`, `kept` are already stored, and `warm_ups` serve only to find a warm-up.
 
     `seconds` is the mean duration of a whole run, estimated from `tried` trials of runs that are not stored. `in_turn`
     is the share of the time that runs with Python code take. They hold the GIL, so they run one at a time in a process.

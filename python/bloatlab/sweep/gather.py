@@ -23,7 +23,7 @@ Key = TypeVar("Key")
 class Measure:
     """Reduces a run to a row of numbers and strings, and to frames for figures.
 
-    Both functions receive only the result (with its scenario and seed), so equal scenarios have equal measures.
+    `row` and `frames` receive only the result (with its scenario and seed), so equal scenarios have equal measures.
     `name` is part of a folder's name in the store. Results are stored under a hash of the functions' source; change
     `version` if a function returns other values although its source is the same. With `trace`, results include the
     traces that their scenarios enable. `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and

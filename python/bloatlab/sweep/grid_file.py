@@ -50,7 +50,7 @@ _KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "
 class GridFile:
     """The content of a grid file: the grid, the columns to show, and the precision of their means.
 
-    `sampled` names the sampled axes, `zips` the groups of zipped ones. With `find_warm_up`, the warm-up of each grid
+    `sampled` names the sampled axes, `zips` the groups of zipped axes. With `find_warm_up`, the warm-up of each grid
     point must be found first (`auto_warm_up`); until then, the scenarios of `grid` have no warm-up.
     """
 

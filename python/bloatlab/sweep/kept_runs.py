@@ -78,7 +78,8 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
 def packed(kept: Kept) -> bytes:
     """Packs a run into bytes.
 
-    The bytes are the hash of its scenario, its facts and values as compressed JSON, and its frames as Parquet.
+    The bytes are the hash of the scenario; then, as compressed JSON, the scenario, the time of writing and the row of
+    values; then the frames as Parquet.
     """
     frames = {name: parquet(frame, statistics=False) for name, frame in kept.measured.frames.items()}
     about = [kept.scenario, kept.written, dict(kept.measured.row), {k: len(v) for k, v in frames.items()}]

@@ -9,7 +9,7 @@ give that value:
     link.up.queue = "codel",                            then  link.up.queue.codel.target = "5ms"    adds to it
     link.up.queue = "codel target 10ms",                then  link.up.queue.codel.ecn = true        counts as replacing
 
-The last is always refused, because tc's keywords have other names than the parameters that they set.
+The last is always refused, because tc's keywords may have other names than the parameters that they set.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Values:
         return Values(paths, leaves, texts)
 
     def replaced_by(self, path: str) -> dict[str, set[Any]]:
-        """Returns the values that are lost if a later override sets `path`, with their arms."""
+        """Returns the paths of the values that are lost if a later override sets `path`, with their arms."""
         inside = {leaf: arms for leaf, arms in self.leaves.items() if contains(path, leaf)}
         return inside or {leaf: arms for leaf, arms in self.texts.items() if contains(leaf, path)}
 

@@ -2,11 +2,11 @@
 
     FOLDER/DIGEST.parquet            a part, named after the SHA-256 of its bytes
     FOLDER/RANDOM.journal            fresh runs (see `journal`)
-    FOLDER/lock                      locked while a process makes, joins, reads or moves parts
+    FOLDER/lock                      locked while a process makes, joins, moves or queries parts
     FOLDER/NAME.damaged              a damaged file, moved aside
 
 A process writes a part under a temporary name, renames it, and then removes the files whose runs are in it. If the
-process is killed in between, some runs are in two files. They count once, and the next process that packs the
+process is killed in between, some runs are in two files. They count once, and the next process that compacts the
 folder removes the files whose runs are all in other files.
 
 A file is removed only when its runs are in another file. Damaged files are moved aside. A file that cannot be read
@@ -117,8 +117,8 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     """Turns the abandoned journals into parts, joins these with small parts, and removes unneeded files.
 
-    Without `wait`, does nothing while another process is doing this work or reads the parts. Raises `OSError`, but
-    loses no run.
+    Without `wait`, does nothing while another process is doing this work or has the parts open in `query.Views`.
+    Raises `OSError`, but loses no run.
     """
     if not folder.is_dir():
         return
@@ -148,7 +148,7 @@ def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
 def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
     """Returns the parts that are needed, with the hashes of their runs.
 
-    A part is not needed if all its runs are in other parts.
+    A part is not needed if all its runs are in parts that are kept.
     """
     known: set[str] = set()
     kept: dict[Part, list[str]] = {}

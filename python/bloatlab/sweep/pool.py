@@ -1,10 +1,10 @@
-"""Executors run points and return one value for each. The local executor is a pool of threads.
+"""Executors run points and report one value for each. The local executor is a pool of threads.
 
 A simulation without Python code releases the GIL, so threads use all cores, and results need not be passed between
 processes. Each result is reduced in the thread that computed it: a sweep of hundreds of runs holds a few numbers per
 run, not its series.
 
-Order and values do not depend on the number of workers: each point has its own seed, and each value is stored under the
+Order and values do not depend on the number of workers: each point names its seed, and each value is stored under the
 index of its point.
 """
 

@@ -47,7 +47,7 @@ class Amount:
         return Amount(float(value), "a whole number" if isinstance(value, int) else "a number")
 
     def like(self, other: Amount) -> bool:
-        """Returns whether two amounts can be compared: numbers with numbers, rates with rates."""
+        """Returns whether two amounts are of the same kind. "a number" and "a whole number" count as one kind."""
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
     def comparable(self, other: Amount) -> bool:
@@ -60,7 +60,10 @@ class Amount:
         return self.like(other) or (bool(mixed & bare) and bool(mixed & without_unit))
 
     def written(self, digits: int = DIGITS) -> float | int | str:
-        """Writes the amount as a scenario value with `digits`. Packets, bytes, bits, ns and whole numbers are whole."""
+        """Writes the amount as a scenario value with `digits` significant digits.
+
+        Whole numbers, and values in p, B, bit or ns, are rounded to whole numbers.
+        """
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":

@@ -72,7 +72,7 @@ class Stop:
     """The result of a grid point: its number of seeds, and the interval of each column with a target and values.
 
     `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met, and infinite if a
-    target has no interval.
+    column has too few values for an interval (see `_intervals`).
     """
 
     at: At

@@ -99,7 +99,7 @@ class Store:
         """Removes the results of other cores, and the results of this core that were reduced by outdated code.
 
         For each measure (and version) of this core, the shelf that was written last is kept, and its abandoned journals
-        become parts, except while a process reads the shelf (such as one with open `Views`) or makes parts itself.
+        become parts, except while another process has the shelf open in `query.Views` or makes parts itself.
         A shelf that a process is writing to is not removed. Returns the numbers of removed runs and bytes.
         """
         stocks = self.shelves()
@@ -217,7 +217,7 @@ class Shelf:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store.folder
-        #: Number of runs stored by this shelf.
+        #: Number of runs stored through this object.
         self.kept = 0
         self._notice = store.notice
         self._folder = folder

@@ -352,7 +352,7 @@ def flow_names(entry: Entry) -> list[str]:
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """Returns a flow's random start, in [0, 1) s.
+    """Returns a random time for an application, in [0, 1) s. A flow starts at this time, pings at a tenth of it.
 
     Seeds also change the random numbers of the simulation, and which samples of a queue are measured.
     """

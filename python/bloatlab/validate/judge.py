@@ -46,7 +46,7 @@ def explanations() -> dict[tuple[str, str], Explanation]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A metric in a scenario. `ours` is NaN and `within` None if bloatlab does not measure the metric."""
+    """A metric in a scenario. `ours` is NaN and `within` None if no seed has a value, or bloatlab lacks the metric."""
 
     scenario: str
     metric: str

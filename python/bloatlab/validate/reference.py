@@ -75,11 +75,11 @@ class Entry:
     metrics: Mapping[str, Value]
     #: Rate of the bottleneck on the ACKs' path, in bit/s; None if there is no such bottleneck.
     up_bps: int | None
-    #: All other keys of the scenario, except the comments.
+    #: All keys of the scenario except `_READ` and `_COMMENTS`. `up_bps` is among them, too.
     rest: Mapping[str, Any]
 
 
-#: `_NEEDED`: keys that an entry must have. `_READ`: all keys read by this module. `_COMMENTS`: keys that are ignored.
+#: `_NEEDED`: keys that an entry must have. `_READ`: keys left out of `Entry.rest`. `_COMMENTS`: keys that are ignored.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")

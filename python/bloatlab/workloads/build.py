@@ -156,7 +156,7 @@ def buffered(queue: Any, packets: int) -> Any:
 
 
 def marking(queue: Any) -> Any:
-    """Turns on ECN in a queue that supports it."""
+    """Turns on ECN in a queue that is given as a table, if its discipline has the parameter `ecn`."""
     if isinstance(queue, Mapping) and len(queue) == 1:
         ((name, values),) = queue.items()
         if name in _with("ecn") and isinstance(values, Mapping):

@@ -7,7 +7,7 @@ higher rate costs more delay.
     windows    1 s long, or a 60th of the measured time if that is longer; rounded up to whole steps of the series
     semi-axes  the eigenvectors of the covariance, each as long as the square root of its eigenvalue
     cut        at the minimum and maximum delay and rate over all windows
-    log axis   computed from the logarithms of the delays
+    log axis   the ellipse is computed from the logarithms of the delays
 
 Source: Winstein and Balakrishnan 2013 (TCP ex Machina), Figure 4; flent's plot "ellipsis".
 """
@@ -39,7 +39,7 @@ from bloatlab.plots.measures import (
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Minimum of a logarithmic delay axis, in ms. Shorter delays, which users do not notice, are drawn at this value.
+#: Smallest value on a logarithmic delay axis, in ms. Shorter delays, which users do not notice, are drawn there.
 FLOOR = 1.0
 
 _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}

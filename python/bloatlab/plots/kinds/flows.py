@@ -107,7 +107,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 def _tcp(flow: Flow) -> bool:
     """Returns whether Jain's index includes a flow. If windows were recorded, a flow must have a congestion window.
 
-    Datagram flows have no window. They are left out, because their rate does not adapt to other flows.
+    Datagram flows have no window. They are left out, because most do not adapt their rate to other flows.
     """
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 

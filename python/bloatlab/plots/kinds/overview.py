@@ -25,7 +25,7 @@ _WAIT = ("sojourn", "rtt", "queue")
 #: Maximum number of results that fit in the scores table.
 _MOST_COLUMNS = {"column": 2, "page": 8, "slide": 8}
 
-#: Maximum number of results whose scores fit beside the distribution of delays. The scores of more are below it.
+#: Maximum number of results whose scores fit beside the distribution of delays. With more, the scores are below it.
 _MOST_BESIDE = {"column": 0, "page": 2, "slide": 2}
 
 

@@ -49,7 +49,7 @@ _SENDER = (
     ("gain", ("pacing_gain", "cwnd_gain"), 1.0),
 )
 
-#: Columns that the trace has for every link or every sender. They get no panel of their own.
+#: Columns that do not come from `probe()` of a class in Python, so `_own_panels` leaves them out.
 _COMMON = frozenset({
     "t_s", "link", "backlog_packets", "backlog_bytes", "offered_packets", "delivered_packets", "dropped_packets",
     "marked_packets", "rate_mbit", "tokens_bytes", "transmit_backlog_packets", "app", "flow", "connection", "direction",
@@ -61,7 +61,7 @@ _UNITS = {
     "_ms": "ms", "_bytes": "bytes", "_packets": "packets", "_segments": "segments", "_mbit": "Mbit/s", "_s": "s",
 }  # fmt: skip
 
-#: The reason for a link or sender that is in the trace but has no number in any panel.
+#: The message about a link or sender that is in the trace but has no number in any panel.
 _EMPTY = "its trace has no values to draw, as on a link without packets"
 
 

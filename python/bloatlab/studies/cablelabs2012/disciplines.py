@@ -18,7 +18,7 @@ from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
-#: In a mean over cases, a page load that never ends counts as the length of the run, in s.
+#: In the table that combines all cases, a page load that never ends counts as the length of the run, in s.
 NEVER_S = 600.0
 
 

@@ -30,8 +30,8 @@ BURST_MB = 10.0
 #: 75 %.
 FULL, LEFT = 0.95, 0.9
 
-#: Times of the attempts to open a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1,
-#: 4, 10, ...).
+#: Times of the attempts to open a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2:
+#: T = 1, 4, 10, ...).
 SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
 
@@ -95,7 +95,8 @@ def burst(result: Result) -> Measures:
         "ramp_s": ramp - start,
         "burst_s": burst_s - start,
         "full_rate_s": dropped - start,
-        # `peak_s` is the time at the peak rate. `left_s` is how long the burst lasts after the transfer has left the peak rate.
+        # `peak_s` is the time at the peak rate. `left_s` is how long the burst lasts after the transfer has left this
+        # rate.
         "peak_s": dropped - ramp if math.isfinite(ramp) else 0.0,
         "left_s": max(0.0, burst_s - dropped) if math.isfinite(dropped) else 0.0,
         "plateau_share": float(np.median(plateau)) / PEAK_MBIT if len(plateau) else math.nan,
@@ -150,7 +151,7 @@ def queueing(result: Result) -> Measures:
 
 
 def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) -> float:
-    """Returns the time from the rate change at `start` until the mean delay over 0.5 s is below CoDel's target, 5 ms."""
+    """Returns the time from the end of the burst, `start`, until the mean delay over 0.5 s is below CoDel's target."""
     after = np.flatnonzero(t > start + 0.2)
     smooth = running_mean(np.nan_to_num(mean), 5)
     calm = [i for i in after if smooth[i] < 5.0]

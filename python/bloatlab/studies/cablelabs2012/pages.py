@@ -1,4 +1,6 @@
-"""The tables and the answer of the study: Tables 3 to 8 with our value beside each published one, and the experiment tables.
+"""The tables and the answer of the study.
+
+The tables are Tables 3 to 8 with our value beside each published one, and those of the experiments.
 
 In the answer, a queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the two
 queues count as equal. The loads are the eight with bulk traffic. A number for all loads is the median over these eight.
@@ -228,7 +230,7 @@ NOTICED: Mapping[str, Tolerance] = {
 class Beside:
     """A comparison of CoDel with another queue in one measure.
 
-    `better`, `worse` and `same` count the loads under which CoDel is better than the other queue, worse, or no different.
+    `better`, `worse` and `same` count the loads under which CoDel is better than the other queue, worse, or the same.
     `codel` and `other` are the medians of the two queues over the loads.
     """
 

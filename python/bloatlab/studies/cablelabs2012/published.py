@@ -100,7 +100,10 @@ def by_key() -> Mapping[tuple[str, str], PublishedCell]:
 
 
 def number(text: str) -> float | None:
-    """Parses a printed value: ">600" is infinity (it never happened), "-" and "N/A" are None, "+0.1" and "<0.6" are numbers."""
+    """Parses a printed value.
+
+    ">600" is infinity (it never happened), "-" and "N/A" are None, "+0.1" and "<0.6" are numbers.
+    """
     if text in ("-", "N/A"):
         return None
     if text.startswith(">"):

@@ -2,7 +2,7 @@
 
 q.txt          time,packets                                       monitor.py, every 0.1 s
 ping.txt       64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=4.21 ms      ping
-cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh window srtt     tcp_probe (10 fields), every 0.1 s
+cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh window srtt     tcp_probe, every 0.1 s
 download.txt   seconds of a fetch                                 curl -w %{time_total}
 q, rtt, cwnd-iperf, download, and lab with all four: plots, each as .svg and .png
 

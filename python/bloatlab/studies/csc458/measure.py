@@ -17,11 +17,12 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full if its length is at least this share of its maximum. The share is below 1 because the report's
-#: authors took "full" from a plot, not from exact lengths.
+#: A queue counts as full if its length is at least this share of its greatest length in the run. The share is below 1
+#: because the report's authors took "full" from a plot, not from exact lengths.
 FULL = 0.9
 
-#: Time for a packet to travel from h1 to s0's queue: the propagation delay of one link (1 ms); transmission is negligible.
+#: Time for a packet to travel from h1 to s0's queue: the propagation delay of one link (1 ms). The transmission time is
+#: negligible.
 INTO_QUEUE_S = 0.001
 
 Floats = NDArray[np.float64]
@@ -138,7 +139,10 @@ def queue_series(result: Result) -> pl.DataFrame:
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """Compares the round trip of each ping with equation (2) of the CSC458 report, for the queue length encountered by the ping."""
+    """Compares the round trip of each ping with equation (2) of the CSC458 report.
+
+    The equation is evaluated for the queue length that the ping encounters.
+    """
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)

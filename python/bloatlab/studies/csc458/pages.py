@@ -127,7 +127,7 @@ def _live_row(case: Case, runs: Runs, live: Live) -> list[TextCell]:
 
 
 def setup_table() -> TextTable:
-    """Returns the report's parameters."""
+    """Returns a table of the report's parameters and of the values that it mentions incidentally."""
     parameters = [r for r in published("csc458") if r.note.startswith(("parameter", "incidental"))]
     rows = [row(r.case, r.metric, f"{r.value} {r.unit}".strip(), r.where) for r in parameters]
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)

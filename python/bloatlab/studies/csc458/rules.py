@@ -1,4 +1,4 @@
-"""The published values and the tolerances of the study; `rules.md` states its rules, and `claims.toml` contains its claims."""
+"""The published values and tolerances of the study; `rules.md` states its rules, `claims.toml` contains its claims."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ HEADERS = 52
 FRAME = 1514 / 1500
 #: The time at which the rate steps down in scenario 2, as a share of the run.
 STEP_AT = 0.5
-#: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets at once.
+#: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets
+#: at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
 #: The TCP stacks, the queues in our own cases, and the queues in the L4S tests, each by name.

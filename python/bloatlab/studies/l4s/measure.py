@@ -52,7 +52,8 @@ def measure(result: Result) -> Measures:
 
 #: The round trip rises in a spike when the rate falls. The spike has ended when at most this share of the rise remains.
 OVER = 0.1
-#: The settled parts of a run, before and after the rate step, as shares of its length: 20 to 30 s and 35 to 60 s of 60 s.
+#: The settled parts of a run, before and after the rate step, as shares of its length: 20 to 30 s and 35 to 60 s of
+#: 60 s.
 BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
 #: The share of an Ethernet frame's bytes that is payload.
 PAYLOAD = MSS / (MSS + HEADERS) / FRAME

@@ -91,7 +91,7 @@ def shared_tables(results: Results) -> list[TextTable]:
 
 
 def steps_table(runs: Runs) -> TextTable:
-    """Makes a table of scenario 2: how a rate step changes the round trip, and the throughput lost by bursts."""
+    """Makes a table of scenario 2: the round trip and the share of the link used, before and after a rate step."""
     columns = DECLARED.columns("steps")
     return medians_table("Steps of the rate", runs, c.STEPS, columns, note=DECLARED.text("steps"))
 
@@ -287,7 +287,7 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Plots the delay in each queue, and the share of each kind of traffic, against the link's rate."""
+    """Plots the delay in each queue, and CUBIC's rate divided by Prague's, against the link's rate."""
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)

@@ -1,4 +1,4 @@
-"""The published values and closed forms, their tolerances, and the reasons for differences; `rules.md` states the rules."""
+"""The published values and closed forms, their tolerances, and reasons for differences; `rules.md` states the rules."""
 
 from __future__ import annotations
 

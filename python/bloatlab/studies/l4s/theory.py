@@ -1,14 +1,18 @@
-"""Closed forms of DualPI2 and of the flows in it.   Source: RFC 9332 §2 and Appendix C; RFC 9331.   Units: ms, Mbit/s, packets.
+"""Closed forms of DualPI2 and of the flows in it.
+
+Source: RFC 9332 §2 and Appendix C; RFC 9331. Units: ms, Mbit/s, packets.
 
 Reno at p_C       W = sqrt(3/2) / sqrt(p_C) = 1.22 / p'      p_C = p'^2
 DCTCP at p_CL     W = 2 / p_CL                               p_CL = k p',  k = 2
-so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,  R_L = rtt + L's delay, Prague: 25 ms at least
+so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,  R_L = rtt + L's delay,
+                                                             with Prague 25 ms at least
 unresponsive      p_C = 1 - C / A                            the excess over the link's rate is dropped
-L behind C        P(wait > x) = s (1 - x / T)                an arrival in L waits for the packet of C that is in transmission;
-                                                             T is the time to send a packet, s the share of C's packets
+L behind C        P(wait > x) = s (1 - x / T)                an arrival in L waits for the packet of C that is in
+                                                             transmission; T is the time to send a packet, s the share
+                                                             of C's packets
 
-W is a flow's window, r its rate, R its round-trip time. L and C are the low-latency and the classic queue, and p' is the
-base probability from which p_C and p_CL follow. In 1 - C / A, C is the link's rate and A the arrival rate.
+W is a flow's window, r its rate, R its round-trip time. L and C are the low-latency and the classic queue, and p' is
+the base probability from which p_C and p_CL follow. In 1 - C / A, C is the link's rate and A the arrival rate.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without propagation: waiting and serialisation
-jitter        mean difference in delay between consecutive packets of a session
+jitter        mean absolute difference in delay between consecutive packets of a session
 buffer share  a class's share of the bytes in the queue, from Little's law: throughput x (delay - propagation)
 queue         length in packets over the whole run
 
-A value whose part of the run is missing, because `--set` shortened the run, is NaN.
+A value whose part of the run is missing, because `--set` shortened the run, is NaN; the rate of datagrams is then 0.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Measures all sessions whose names begin with `prefix`. Means are weighted by the packets each session received."""
+    """Measures all sessions whose names begin with `prefix`. Means are weighted by each session's received packets."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     # an application that starts after the end of the run has sent no datagrams, and its summary lacks these keys
     sent, dropped = (sum(a.get(k, 0) for a in chosen) for k in ("datagrams_sent", "dropped_packets"))

@@ -78,7 +78,11 @@ NAMES = {s.key: s.name for s in SCHEMES}
 
 
 def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[Drawn]:
-    """Draws figures of TCP's rate over time, of drops and latency of tagged traffic, and of Floyd and Jacobson's two FTPs."""
+    """Draws the figures.
+
+    They show TCP's rate over time, the drops of tagged traffic against its latency and against TCP's rate, and Floyd
+    and Jacobson's two FTPs.
+    """
     later = [key for key in NAMES if key not in PAPER]
     return [
         DECLARED.drawn("tcp_over_time", over_time(PAPER, frames, published=True)),
@@ -158,8 +162,8 @@ def _two_ftp(frames: Mapping[str, Frames], runs: Runs) -> list[list[Series]]:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: TCP is protected if it keeps at least the share `KEPT` of its throughput before the blast; a conference is protected if it loses less
-#: than `LOST_PERCENT` % of its packets.
+#: TCP is protected if it keeps at least the share `KEPT` of its throughput before the blast; a conference is protected
+#: if it loses less than `LOST_PERCENT` % of its packets.
 KEPT, LOST_PERCENT = 0.8, 5.0
 
 MEASURES = ("tcp_kbs", "tcp_before_kbs", "mm_drop_percent")

@@ -82,8 +82,8 @@ RANKINGS = (
 #: axis, which runs from 0 to 1400.
 CHART = Tolerance(least=100.0, unit="kB/s")
 
-#: `EQUAL_SHARE` is the tolerance for a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances for the rates
-#: of two flows on one link: half of the last printed digit.
+#: `EQUAL_SHARE` is the tolerance for a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances
+#: for the rates of two flows on one link: half of the last printed digit.
 EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 

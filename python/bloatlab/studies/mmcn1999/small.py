@@ -1,12 +1,13 @@
-"""Small networks for sentences of the slides that the workload cannot test: two flows, equal classes, two or thirty FTPs alone.
+"""Small networks for sentences of the slides that the workload cannot test.
 
     two flows      10 and 1 Mbit/s of datagrams on 10 Mbit/s: the losses of each ("10 -> 9, 1 -> 0.9")
     equal classes  CBQ with a third of the link for each of three classes that want more
     two ftp        two FTPs on 45 Mbit/s, as in Floyd and Jacobson's figure: queue and throughput, RED beside drop-tail
     thirty ftp     the slides' transfers without sessions and blast: do they cut their windows together?
 
-Floyd and Jacobson's network is recalled from their paper of 1993 (45 Mbit/s, 1000-byte packets, windows up to 240 packets,
-thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s); the slide shows a picture without numbers.
+Floyd and Jacobson's network is recalled from their paper of 1993 (45 Mbit/s, 1000-byte packets, windows up to 240
+packets, thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s); the slide shows a picture without
+numbers.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
     return from_dict(network | own | {"app": kind["app"]}, source=case.key, sets=kind.get("sets", {}))
 
 
-# --------------------------------------------------------------------------------------------------------------- measures
+# ------------------------------------------------------------------------------------------------------------ measures
 
 
 def measure_small(result: Result) -> dict[str, float]:
@@ -115,7 +116,7 @@ def _of_two_flows(result: Result) -> dict[str, float]:
 
 
 def _of_transfers(result: Result) -> dict[str, float]:
-    """Returns the queue and the throughput after the warm-up, and the correlation of the senders' windows."""
+    """Measures the queue, its drops and the throughput after the warm-up, and how the senders' windows correlate."""
     queue = result.table("queue_series").filter((pl.col("link") == LINK) & (pl.col("t_s") >= WARM_UP_S))
     t = queue["t_s"].to_numpy()
     width = float(t[1] - t[0])
@@ -166,7 +167,7 @@ def dispersion(counts: NDArray[np.float64]) -> float:
     return float(counts.var()) / mean if mean else float("nan")
 
 
-#: The networks whose queue and windows the figure shows over time.
+#: The networks whose windows the figure shows over time. For the first, it also shows the queue.
 DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 

@@ -3,9 +3,9 @@
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, for sessions with a different round-trip time
 
-N sessions upload 90 MB files with 4 s pauses; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream direction
-is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), the buffer is on link `down`, and
-files and messages go from the network to the user.
+N sessions upload 90 MB files with 4 s pauses; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream
+direction is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), the buffer is
+on link `down`, and files and messages go from the network to the user.
 
 Tmax is the rate of the link with the buffer. A buffer is sized in milliseconds of Tmax and given in bytes:
 M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).

@@ -51,7 +51,7 @@ def _cheapest(settings: Sequence[Setting]) -> str:
 def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
     """Returns a function that divides the drops per second with fifty sessions by those with one session.
 
-    The function returns None if the run with one session has no drops.
+    The function returns None if a run is missing, or if the run with one session has no drops.
     """
 
     def value(runs: Runs) -> float | None:

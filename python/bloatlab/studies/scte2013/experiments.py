@@ -1,13 +1,14 @@
 """The study as grids, declared in `experiments.toml`, and the network of each grid point.
 
-`ALWAYS` contains the grids for figures and claims, with all seeds. `TEXT` also always runs, with three seeds: the
-grids for sentences that no figure shows, and for `rules.EXPLANATIONS`. The others run on request and have no published values.
+`ALWAYS` contains the grids for figures and claims, and `CDF` the grid for distributions, both with all seeds. `TEXT`
+also always runs, with three seeds: the grids for sentences that no figure shows, and for `rules.EXPLANATIONS`. The
+others run on request and have no published values.
 
-"Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In these experiments, all
-disciplines have the same memory, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose,
-and `cbq`, whose three classes have 60 packets each. Their other parameters are each discipline's defaults (`build.DISCIPLINES`),
-not fitted to the task. Two experiments are not in the paper's list: adaptive-bitrate video (mentioned under short-lived flows) and
-a BitTorrent swarm (under LEDBAT).
+"Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In
+these experiments, all disciplines have the same memory, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`,
+which has the 50 ms that Buffer Control would choose, and `cbq`, whose three classes have 60 packets each. Their other
+parameters are each discipline's defaults (`build.DISCIPLINES`), not fitted to the task. Two experiments are not in the
+paper's list: adaptive-bitrate video (mentioned under short-lived flows) and a BitTorrent swarm (under LEDBAT).
 """
 
 from __future__ import annotations
@@ -192,7 +193,8 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     ACK if a later ACK makes it superfluous. This is not modelled.)
     """
     traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
-    # two classes of equal weight that lend each other unused capacity: one for ACKs, and one with the buffer for all other packets
+    # two classes of equal weight that lend each other unused capacity: one for ACKs, and one with the buffer for all
+    # other packets
     first = {"name": "acks", "match": {"dscp": [ACK_DSCP]}, "share": 0.5, "borrow": True, "limit": "1000p"}
     rest = {"name": "rest", "match": {}, "share": 0.5, "borrow": True, "limit": f"{buffer_bytes(buffer_ms, 2.0)}B"}
     return Case(

@@ -209,7 +209,7 @@ def _sweet_spot(runs: Runs) -> list[Drawn]:
     return [DECLARED.figure("sweetspot", panels)]
 
 
-# -------------------------------------------------------------------------------------------------------- hash collisions
+# ------------------------------------------------------------------------------------------------------ hash collisions
 
 
 def _numbers(text: str) -> list[float]:

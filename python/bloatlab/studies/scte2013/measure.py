@@ -24,7 +24,8 @@ Measures = dict[str, float]
 #: The peak and the sustained rate of a DOCSIS service flow, in Mbit/s, and how long each of them lasts, in s.
 PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 
-#: The sessions' latency has recovered when it is at most `RECOVERED` times its settled value, or at most `RECOVERED_MS` above it.
+#: The sessions' latency has recovered when it is at most `RECOVERED` times its settled value, or at most `RECOVERED_MS`
+#: above it.
 RECOVERED = 1.5
 RECOVERED_MS = 10.0
 

@@ -99,7 +99,7 @@ def _point(of: Values, series: str) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws the game's latency and the loss against buffer size, for every type of buffer management, with the BDP marked."""
+    """Draws the game's latency and the loss against buffer size, for each of `TYPES`, with the BDP marked."""
 
     def lines(measure: str) -> list[Series]:
         return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]

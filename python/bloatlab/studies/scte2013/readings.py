@@ -33,8 +33,8 @@ _SIZES = np.array(BUFFERS_MS, dtype=float)
 class Reading:
     """A number read off the runs, and the range in which it is accepted.
 
-    `value` returns the spread of the number over seeds, or None if its runs were not made. The number is printed with
-    `unit` and at least `digits` decimals.
+    `value` returns the spread of the number over seeds, or None if its runs were not made or no seed has the number.
+    The number is printed with `unit` and at least `digits` decimals.
     """
 
     value: Callable[[Runs], Spread | None]

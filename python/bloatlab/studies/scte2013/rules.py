@@ -104,7 +104,7 @@ def published_number(text: str) -> float | None:
     return float(match[1]) if match and ".." not in text else None
 
 
-# --------------------------------------------------------------------------------------------------- the rules, row by row
+# ------------------------------------------------------------------------------------------------ the rules, row by row
 
 
 def rule_of(row: Row | Cell) -> Rule:
@@ -135,7 +135,7 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Returns how many sessions a group of queues must hold before two of them have to share a queue."""
+    """Returns the smallest number of sessions in a group of queues with which two sessions have to share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 

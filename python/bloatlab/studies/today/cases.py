@@ -133,8 +133,8 @@ OVERHEAD, MPU = 18, 64
 
 LOW_MBIT, SLOW_MBIT = 1.0, 1.25
 
-#: The short transfers (`considerations.toml`): minimum and maximum size in bytes, shape of the Pareto distribution, and the
-#: offered load as a share of 5 Mbit/s.
+#: The short transfers (`considerations.toml`): minimum and maximum size in bytes, shape of the Pareto distribution, and
+#: the offered load as a share of 5 Mbit/s.
 LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
 

@@ -15,7 +15,8 @@ Measures = dict[str, float]
 def measure(result: Result) -> Measures:
     """Measures one-way delays in ms, page loads in s, and uploads in Mbit/s.
 
-    Infinity means that no page finished or no packet arrived. NaN means that the case has no such application.
+    Infinity means that no page finished or no packet arrived. NaN means that the case has no such application, or that
+    none of the short transfers finished.
     """
     apps, links = result.summary["apps"], result.summary["links"]
     game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]

@@ -110,7 +110,7 @@ def considerations_table(runs: Runs, stack: Stack) -> TextTable:
 #: The measures in the answer; each has a panel.
 MEASURES = ("game_p99_ms", "call_mos", "page_s", "upload_mbit")
 
-#: The medians of each measure on one device, by TCP stack.
+#: The medians of each measure with one kind of equipment, by TCP stack.
 ByStack = Mapping[Stack, Mapping[str, float]]
 
 

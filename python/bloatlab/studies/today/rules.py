@@ -1,7 +1,7 @@
 """The bounds that hold on any equipment. They are closed forms and identities, because no published values exist.
 
-`rules.md` derives the bounds. `laws.toml` contains one table per bound: the cases in which it holds, a measure, its unit and its
-accepted values.
+`rules.md` derives the bounds. `laws.toml` contains one table per bound: the cases in which it holds, a measure, its
+unit and its accepted values.
 """
 
 from __future__ import annotations
