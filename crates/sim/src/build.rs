@@ -24,7 +24,7 @@ use units::{Problem, Rng, Time};
 
 impl World<()> {
     /// Builds a world without a sink. Such a world computes the measures and records nothing else. Its state can be
-    /// read at any time, but its links cannot be changed.
+    /// read at any time, but links that form chains cannot be changed.
     ///
     /// Errors: the first problem found in the scenario; an external algorithm that has not been supplied; a trace that
     /// has not been read.

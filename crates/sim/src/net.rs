@@ -30,13 +30,14 @@ pub(crate) struct Net<S> {
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
-    /// Number of packets of each flow that links have dropped since the counts were last added to the connection's
-    /// results. The index is `2 * slot + direction`.
+    /// For each flow and direction: the packets that links have dropped since the counts were last added to the
+    /// connection's results. The index is `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
-    /// For each connection, by slot: the number of packets that it has put into the network, minus the number dropped,
-    /// modulo 2^32. If this equals the number of packets received, none of the connection's packets is in the network.
+    /// For each TCP connection, by slot: the packets that it has put into the network, minus the drops that have been
+    /// taken from `flow_drops`, modulo 2^32. If this number equals the number of packets received, none of the
+    /// connection's packets is in the network.
     pub sent: Vec<u32>,
-    /// The packets that arrive together in the current event; the vector is reused.
+    /// The packets that reach their host together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
     /// The numbers of the links that are ports.
     pub ports: Vec<u16>,

@@ -17,7 +17,8 @@ use scenario::{Interval, Scenario, can_queue};
 use std::cell::Cell;
 use units::{Duration, Time};
 
-/// The settings and last readings of one traced link.
+/// The settings and last readings of one link. `law`, `queues` and `packets` are true if the tables `links`, `queues` and
+/// `packets` have rows for this link.
 #[derive(Clone, Debug, Default)]
 struct TracedLink {
     name: String,

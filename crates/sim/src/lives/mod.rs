@@ -73,7 +73,7 @@ pub struct DirectedFlow {
     pub owner: FlowOwner,
     /// True for the direction from the responder to the initiator.
     pub reverse: bool,
-    /// Minimum one-way delay of the flow's packets since the start of the run.
+    /// Minimum one-way delay of the flow's packets since the start of the run; `u64::MAX` ns if none has arrived.
     pub least: Duration,
 }
 
