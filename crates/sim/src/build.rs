@@ -166,8 +166,8 @@ impl<S: Sink> World<S> {
         Ok(())
     }
 
-    /// Adds the forward and reverse paths between application `i` and each of its servers; returns the index of the
-    /// first path. `counts` is the value of [`Path::counts`] for all these paths.
+    /// Adds the forward and reverse paths between the client of application `i` and each of its servers; returns the
+    /// index of the first path. `counts` is the value of [`Path::counts`] for all these paths.
     fn add_paths(&mut self, i: u16, app: &NetworkApp, counts: bool) -> Result<u16, Problem> {
         let engine = &mut self.engine;
         let first = engine.paths.len();

@@ -13,9 +13,10 @@
 //! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes
 //! and applications are numbered in name order, nodes from 0 and applications from 1: 10.0.x.y is node number x * 256 +
 //! y, and the servers of an application use its number as their port. TCP has the sequence numbers of the run (the
-//! initial number is 0), flags, window, MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are
-//! ICMP echo messages; other datagrams are UDP. Payload is zeros, except in datagrams of endpoints that the program
-//! supplies: these contain their real bytes. Usually, only the first [`KEPT`] bytes of each packet are kept.
+//! initial number is 0), flags, window, MSS, window scale, SACK blocks, AccECN counters and time stamps (in us) as
+//! simulated. Pings are ICMP echo messages; other datagrams are UDP. Payload is zeros, except in datagrams of endpoints
+//! that the program supplies: these contain their real bytes. Usually, only the first [`KEPT`] bytes of each packet are
+//! kept.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet

@@ -1,12 +1,13 @@
 //! Encodes segments as packets, and decodes them.
 //!
 //! A packet carries the fields that a queue may read. The other fields of a segment are stored in the arena, unless both ends
-//! can derive them. `tcp` never reads the fields that a form omits.
+//! can derive them. `tcp` never reads the fields that a form omits. In this table, a number is a sequence number, an ACK
+//! an acknowledgment number, and a stamp a time stamp:
 //!
 //! | form | segments | `seq` | `body` | omitted |
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its number, its stamp |
-//! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | the same |
+//! | counting ACK | as a plain ACK, but with AccECN's counter in its flags | the ACK | the echoed stamp | its number, its stamp |
 //! | plain data | data of a side that has received no data | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its number |
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
@@ -289,7 +290,7 @@ impl Bodies {
         has_bytes(flags).then(|| self.bytes.get(body).map(|datagram| &*datagram.bytes)).flatten()
     }
 
-    /// Removes and returns a SACK's segment.
+    /// Removes the body of a packet in the SACK form; returns the packet's segment.
     #[inline]
     pub(crate) fn sack(&mut self, packet: &PacketMeta) -> Segment {
         self.sacks.take(packet.body).segment(packet.seq, packet.flags, packet.ecn())

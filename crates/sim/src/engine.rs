@@ -212,8 +212,8 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Adds the senders' states and the drops to the series at the end of a bin. All events before `now` must have been
-    /// handled, but none at `now`.
+    /// Samples the series at the end of a bin: queues, queueing delays, drops and the senders' states. All events before
+    /// `now` must have been handled, but none at `now`.
     pub(crate) fn sample(&mut self, now: Time) {
         if !self.tally.has_series {
             return;

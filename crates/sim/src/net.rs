@@ -43,7 +43,7 @@ pub(crate) struct Net<S> {
     pub ports: Vec<u16>,
     /// The numbers of the links in chains.
     pub chained: Vec<u16>,
-    /// Packets in their host's device that count towards TCP small queues.
+    /// Scheduled departures of packets from their hosts' devices, for TCP small queues.
     pub tsq: Tsq,
     /// Queueing delays of dual-queue disciplines, if they are sampled.
     pub queue_delays: Vec<QueueDelays>,
@@ -65,7 +65,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Schedules the timer of one end of a connection for `deadline`, unless it is already scheduled for this time or
-    /// earlier. `timer` is the time for which it is scheduled at present.
+    /// earlier. `timer` holds the time of the timer's earliest event, and is updated.
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Time, deadline: Time, slot: usize, side: usize) {
         if deadline < *timer {

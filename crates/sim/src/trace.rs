@@ -52,7 +52,7 @@ pub struct Trace<F: FnMut(Chunk)> {
 }
 
 impl<F: FnMut(Chunk)> Trace<F> {
-    /// Returns the trace that a valid scenario requests; `None` if it requests no trace.
+    /// Returns the trace that a valid scenario requests; `None` if the scenario selects nothing to trace.
     pub fn new(scenario: &Scenario, out: F) -> Option<Self> {
         let requested = scenario.trace.as_ref()?;
         let traced = |(name, link): (String, scenario::Link)| {

@@ -163,8 +163,8 @@ impl<S: Sink> World<S> {
     }
 
     /// Processes the next event if it is due by `last`. Returns the amount of work: 0 if no event was due; the number
-    /// of packets if the event delivers several at once; a whole slice if idle links count their missed opportunities;
-    /// otherwise 1.
+    /// of packets if the event delivers several at once; [`WORK_PER_SLICE`] if idle links count their missed
+    /// opportunities; otherwise 1.
     #[inline(always)]
     pub(crate) fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
@@ -323,8 +323,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Handles the world's own clock: samples, scheduled tasks and idle links. Returns the amount of work: a whole
-    /// slice if idle links count their missed opportunities, otherwise 1.
+    /// Handles the world's own clock: samples, scheduled tasks and idle links. Returns the amount of work:
+    /// [`WORK_PER_SLICE`] if idle links count their missed opportunities, otherwise 1.
     fn clock(&mut self) -> u32 {
         let now = self.now();
         self.sample_if_due(now);

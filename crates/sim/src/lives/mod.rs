@@ -154,8 +154,9 @@ impl Lives {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
 
-    /// Returns true if the landmark has been found, if the rest of the run would add nothing to the window, or if the
-    /// packets of the window have been followed for long enough after its end.
+    /// Returns true if the sink needs no more of the run. A search is done when the landmark has been found. A window is
+    /// done when it has ended and, in addition, none of its packets is in flight or unacknowledged, or they have been
+    /// followed for long enough.
     pub fn is_done(&self, now: Time) -> bool {
         match self.task {
             Task::Find(_) => self.found.is_some(),

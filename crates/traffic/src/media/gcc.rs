@@ -13,7 +13,7 @@
 //!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet x dt / (2 (RTT + 100 ms)))
 //!              at most 1.5 R,   R: received rate of the last 0.5 to 1 s
 //!   Decrease   A = min(A, 0.85 R);   near convergence: R at most three deviations above its mean at past decreases
-//!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s *= 1 - p / 2;   rate = min(A, A_s)
+//!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s = min(A, A_s) (1 - p / 2);   rate = min(A, A_s)
 //! ```
 //!
 //! Rates are bits per second on the wire; the encoder's target is the payload's share of the rate.
