@@ -173,7 +173,7 @@ impl<S: Sink> Wire<'_, S> {
         self.send(&segment);
     }
 
-    /// Encodes a segment that leaves now as a packet.
+    /// Encodes a segment that leaves now, and counts its packet as sent.
     #[inline(always)]
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);

@@ -166,7 +166,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Closes both sides of `flow`, as a reset would, because one side has given up.
+    /// Marks both sides of `flow` as closed, as after a reset, because one side has given up.
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {

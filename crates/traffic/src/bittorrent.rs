@@ -123,7 +123,7 @@ impl Params for BittorrentParams {
     }
 }
 
-/// A message in flight.
+/// A message between the member and a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     Choke,

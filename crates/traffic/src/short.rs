@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   time between arrivals:  exponential with mean `interval`
-//!   size:  fixed | exponential, mean m | Pareto, F(x) = 1 - (min/x)^shape, cut at max
+//!   size:  fixed | exponential | Pareto, F(x) = 1 - (min/x)^shape, where sizes above max are reduced to max
 //!   up:    open, write, FIN                              finished at the server
 //!   down:  open, GET of `request` bytes, response, FIN   finished at the client
 //!   offered load = mean size / interval

@@ -11,7 +11,7 @@
 //!                 the lowest rate for the first segment, and if no rate is low enough
 //!   next GET     at once if another segment fits into `buffer`, otherwise as soon as it fits
 //!   playback     begins when `startup` is buffered, or when the last segment has arrived; stalls when the buffer is empty;
-//!                resumes when one of these two conditions is met again
+//!                resumes under the same conditions
 //! ```
 //!
 //! A segment enters the buffer when it has arrived completely. The buffer is counted in seconds of video. The video

@@ -4,9 +4,9 @@
 //! ```text
 //!  0 ............. from ................... until ........... end
 //!  only packets    packets sent here are    only packets of the
-//!  that have not   recorded, and so are     window are followed
-//!  ended are kept  those in flight at       until they end
-//!                  its start
+//!  in flight or    recorded, and so are     window are followed
+//!  unacknowledged  those in flight or       until they end and
+//!  are kept        unacknowledged at from   are acknowledged
 //! ```
 //!
 //! Records identify a packet by flow, sequence number and size. Two packets in one queue may have the same identity (duplicate

@@ -70,7 +70,7 @@ impl Senders {
     }
 }
 
-/// Returns true if the numbers are equal, where NaN equals NaN.
+/// Returns true if the numbers have the same bits, so that NaN equals NaN.
 fn same(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

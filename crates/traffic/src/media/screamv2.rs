@@ -164,7 +164,7 @@ impl Alpha {
     }
 }
 
-/// The maximum number of bytes in flight in each of the last two intervals.
+/// The maximum number of bytes in flight in the current interval and in the previous one.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Flight {
     since: Time,
@@ -227,7 +227,7 @@ impl ScreamV2 {
         self.srtt.secs() / VIRTUAL_RTT.secs()
     }
 
-    /// Returns ref_wnd_ratio: MSS / w.
+    /// Returns ref_wnd_ratio: MSS / w, at most [`MOST_RATIO`].
     fn ratio(&self, cx: &Context) -> f64 {
         (cx.packet / self.window).min(MOST_RATIO)
     }
