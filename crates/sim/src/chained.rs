@@ -312,7 +312,7 @@ impl Chained {
                 continue;
             }
             // the packet finds the queue empty and the link idle. It is reported together with the packets after it that do
-            // not wait either, up to the end of the meter's bin
+            // not wait either, up to the end of the meter's bin or of the warm-up
             let before = arrived;
             let last = last.min(Time(meter.together_until(next.at).0 - 1));
             // bounded: each iteration takes one packet of the log

@@ -170,7 +170,7 @@ struct Transfer {
     size: u64,
     /// Bytes of the request that have not reached the server yet.
     request_left: u64,
-    /// Bytes that have not reached the receiver yet.
+    /// Bytes of the transfer that have not reached the receiver yet.
     left: u64,
 }
 
