@@ -21,7 +21,7 @@ pub(crate) fn read(toml: &str) -> Scenario {
     read
 }
 
-/// Runs a scenario to its end on the fast path.
+/// Runs a scenario to its end, without a sink.
 pub(crate) fn run(toml: &str) -> Outcome {
     let s = read(toml);
     let mut w = World::build(&s).unwrap();
