@@ -31,7 +31,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Removes and returns a value. Panics if the value is missing, which means that a packet was delivered twice.
+    /// Removes and returns a value. Panics if the value is missing, because its packet was delivered or dropped before.
     #[inline]
     pub(crate) fn take(&mut self, index: u32) -> T {
         let value = self.slots[index as usize].take().expect("a body is taken once");

@@ -24,7 +24,7 @@ use units::{Problem, Rng, Time};
 
 impl World<()> {
     /// Builds a world without a sink. Such a world computes the measures and records nothing else. Its state can be
-    /// read at any time, but its links cannot be changed.
+    /// read at any time, but links that form chains cannot be changed.
     ///
     /// Errors: the first problem found in the scenario; an external algorithm that has not been supplied; a trace that
     /// has not been read.
@@ -166,8 +166,8 @@ impl<S: Sink> World<S> {
         Ok(())
     }
 
-    /// Adds the forward and reverse paths between application `i` and each of its servers; returns the index of the
-    /// first path. `counts` is the value of [`Path::counts`] for all these paths.
+    /// Adds the forward and reverse paths between the client of application `i` and each of its servers; returns the
+    /// index of the first path. `counts` is the value of [`Path::counts`] for all these paths.
     fn add_paths(&mut self, i: u16, app: &NetworkApp, counts: bool) -> Result<u16, Problem> {
         let engine = &mut self.engine;
         let first = engine.paths.len();

@@ -13,9 +13,10 @@
 //! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes
 //! and applications are numbered in name order, nodes from 0 and applications from 1: 10.0.x.y is node number x * 256 +
 //! y, and the servers of an application use its number as their port. TCP has the sequence numbers of the run (the
-//! initial number is 0), flags, window, MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are
-//! ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are kept; payload is zeros.
-//! Datagrams of endpoints that the program supplies contain their real bytes.
+//! initial number is 0), flags, window, MSS, window scale, SACK blocks, AccECN counters and time stamps (in us) as
+//! simulated. Pings are ICMP echo messages; other datagrams are UDP. Payload is zeros, except in datagrams of endpoints
+//! that the program supplies: these contain their real bytes. Usually, only the first [`KEPT`] bytes of each packet are
+//! kept.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet
@@ -65,8 +66,8 @@ struct App {
 
 impl<W: Write> Capture<W> {
     /// Returns a sink that captures at both ends of `link`, and writes the headers of both files. The node `from` of
-    /// the link is on the left. `None` chooses the slowest link, or the first of several such links. A link is as slow
-    /// as its shaper or modem.
+    /// the link is on the left. `None` chooses the slowest link or, of several such links, the first in the order of
+    /// names. A link is as slow as its shaper or modem. The files keep the first `kept` bytes of each packet.
     ///
     /// Errors: an invalid scenario; an unknown link; a file that cannot be written. [`Capture::finish`] reports later
     /// write errors.
@@ -117,11 +118,11 @@ fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
-/// Returns the link with the lowest rate, or the first of several such links. The rate is the link's sustained rate or,
-/// if lower, its own `rate`.
+/// Returns the link with the lowest rate. Of several such links, returns the first in the order of names, with reverse
+/// links last. The rate is the link's sustained rate or, if lower, its own `rate`.
 fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
-    // a reverse link such as "~up" precedes "up" in `links`, but "up" must be chosen
+    // "up" and its reverse link "~up" have the same rate, and "up" must be chosen
     links.iter().min_by_key(|l| (rate(&l.declared), l.name.starts_with('~')))
 }
 

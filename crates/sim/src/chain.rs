@@ -14,11 +14,12 @@
 //! the far end of the last link of a chain. [`roles`] finds the chains, from the paths between applications. A port
 //! with a discipline can have a chain in front of it and one behind it ([`crate::through`]).
 //!
-//! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain needs the
-//! time at which it would have been scheduled if every hop had an event. This is the time at which the preceding packet reached
-//! the end of the chain or, if the last link was then empty, the time at which the packet itself entered the last link.
-//! Among simultaneous events that were scheduled at that time, the arrival comes first. This rule holds for every *fed* link
-//! ([`Role::fed`]), with or without chains, so it also applies where a link is observed, driven, or changed on schedule.
+//! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain
+//! needs the time at which it would have been scheduled if every hop had an event. If the packet finds the last link
+//! empty, this is the time at which it enters this link; otherwise, it is the time at which the preceding packet reaches
+//! the end of the chain. Among simultaneous events that were scheduled at that time, the arrival comes first. This rule
+//! holds for every *fed* link ([`Role::fed`]), with or without chains, so it also applies where a link is observed,
+//! driven, or changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
 //! runs with chains, with an event for each hop, and with ports only (`tests/it/fast_path.rs`).

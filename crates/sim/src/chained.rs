@@ -81,8 +81,8 @@ pub(crate) struct Chained {
     /// Time at which the packet that was accepted last arrives at the far end; zero if no packet has been accepted.
     last_arrival: Time,
     accepted: Count,
-    /// Lower bound on the packets that have left the queue by the latest arrival. It is brought up to date only if the
-    /// queue seems full, and raised if it falls below `removed`.
+    /// Lower bound on the packets whose transmission had started when the latest packet arrived. It is brought up to
+    /// date only if the queue seems full, and raised if it falls below `removed`.
     dequeued: Count,
     /// The accepted packets that have not been removed.
     log: Ring<Passage>,
@@ -312,7 +312,7 @@ impl Chained {
                 continue;
             }
             // the packet finds the queue empty and the link idle. It is reported together with the packets after it that do
-            // not wait either, up to the end of the meter's bin
+            // not wait either, up to the end of the meter's bin or of the warm-up
             let before = arrived;
             let last = last.min(Time(meter.together_until(next.at).0 - 1));
             // bounded: each iteration takes one packet of the log

@@ -1,13 +1,14 @@
 //! Encodes segments as packets, and decodes them.
 //!
 //! A packet carries the fields that a queue may read. The other fields of a segment are stored in the arena, unless both ends
-//! can derive them. `tcp` never reads the fields that a form omits.
+//! can derive them. `tcp` never reads the fields that a form omits. In this table, a number is a sequence number, an ACK
+//! an acknowledgment number, and a stamp a time stamp:
 //!
 //! | form | segments | `seq` | `body` | omitted |
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its number, its stamp |
-//! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | the same |
-//! | plain data | data of a side that has received only the SYN of the other side | its number | its stamp | ACK 1, the echo |
+//! | counting ACK | as a plain ACK, but with AccECN's counter in its flags | the ACK | the echoed stamp | its number, its stamp |
+//! | plain data | data of a side that has received no data | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its number |
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
@@ -164,8 +165,8 @@ struct Body {
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks stored in the arena. It is kept to half a cache line, because thousands of such
-/// ACKs are in flight when thousands of flows lose packets at the same time.
+/// The part of a pure ACK with SACK blocks that is stored in the arena. Its size is limited to half a cache line, because
+/// thousands of such ACKs are in flight when thousands of flows lose packets at the same time.
 ///
 /// Blocks are (start - ACK, length). The first block is not empty, and may lie below the ACK if it reports a duplicate
 /// (RFC 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the stamps
@@ -289,7 +290,7 @@ impl Bodies {
         has_bytes(flags).then(|| self.bytes.get(body).map(|datagram| &*datagram.bytes)).flatten()
     }
 
-    /// Removes and returns a SACK's segment.
+    /// Removes the body of a packet in the SACK form; returns the packet's segment.
     #[inline]
     pub(crate) fn sack(&mut self, packet: &PacketMeta) -> Segment {
         self.sacks.take(packet.body).segment(packet.seq, packet.flags, packet.ecn())

@@ -1,4 +1,4 @@
-//! Connections: two TCP ends, each with its host's state.
+//! Connections: two TCP ends, each with the state that the simulator keeps for it.
 
 use crate::codec::{Envelope, Form, encode, encode_plain};
 use crate::net::Net;
@@ -34,7 +34,7 @@ pub(crate) struct Path {
     /// Header bytes of the plain data segments that the other side sends.
     pub peer_header: u16,
     pub app: u16,
-    /// True if the application is notified of received payload.
+    /// True if the application is notified of received payload and datagrams.
     pub counts: bool,
     /// True if the application's rows have series.
     pub series: bool,
@@ -42,8 +42,8 @@ pub(crate) struct Path {
     pub ack_time: bool,
 }
 
-/// One end of a connection: its TCP state, its host's state, and the time of the earliest event of its timer. The
-/// fields are arranged by cache line: [`Endpoint`] begins 32 bytes into the first line.
+/// One end of a connection: its TCP state, its path, the packets that it has received, and the time of the earliest
+/// event of its timer. The fields are arranged by cache line: [`Endpoint`] begins 32 bytes into the first line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -124,7 +124,7 @@ impl Conn {
         self.ends[0].used
     }
 
-    /// Adds the final counters of both ends to the connection's row of counters.
+    /// Adds the counters of both ends, which cover the whole connection so far, to the connection's row in `tally`.
     pub(crate) fn retire(&self, tally: &mut Tally) {
         for (direction, end) in self.ends.iter().enumerate() {
             let (rx, sender) = end.account();
@@ -173,7 +173,7 @@ impl<S: Sink> Wire<'_, S> {
         self.send(&segment);
     }
 
-    /// Encodes a segment that leaves now as a packet.
+    /// Encodes a segment that leaves now, and counts its packet as sent.
     #[inline(always)]
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);

@@ -187,8 +187,8 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Schedules the timer of one end of a connection, and reports the end's state to the sink. This function must run
-    /// after every call into the end.
+    /// Schedules the timer of one end of a connection, and reports the end's state to the sink. Both are necessary after
+    /// every call into the end.
     #[inline]
     fn after(&mut self, slot: usize, side: usize) {
         let end = &mut self.conns[slot].ends[side];

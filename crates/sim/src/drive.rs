@@ -160,7 +160,7 @@ impl World {
         })
     }
 
-    /// Returns the data that row `row` of application `app` has sent from its clients, or if `reverse`, from its servers.
+    /// Returns the data that row `row` of application `app` has sent from its client or, if `reverse`, from its servers.
     pub fn sent(&self, app: usize, row: usize, reverse: bool) -> Sent {
         let Row { latest, directions, .. } = &self.engine.tally.rows[self.engine.tally.apps[app].first_row + row];
         let closed = directions[usize::from(reverse)].total;

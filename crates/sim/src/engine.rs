@@ -166,7 +166,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Closes both sides of `flow`, as a reset would, because one side has given up.
+    /// Marks both sides of `flow` as closed, as after a reset, because one side has given up.
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {
@@ -212,8 +212,8 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Adds the senders' states and the drops to the series at the end of a bin. All events before `now` must have been
-    /// handled, but none at `now`.
+    /// Samples the series at the end of a bin: queues, queueing delays, drops and the senders' states. All events before
+    /// `now` must have been handled, but none at `now`.
     pub(crate) fn sample(&mut self, now: Time) {
         if !self.tally.has_series {
             return;

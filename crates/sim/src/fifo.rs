@@ -6,8 +6,9 @@
 //! set. One ring holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet; it
 //! is updated only at offers, at arrivals and by [`Fifo::catch_up`].
 //!
-//! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
-//! test (`tests/it/fast_path.rs`) compares this link with a port.
+//! This is the fast path of `port`, for links with a plain drop-tail queue and without a shaper, a modem, losses on the
+//! wire, jitter, other impairments or a schedule. A differential test (`tests/it/fast_path.rs`) compares this link with
+//! a port.
 //!
 //! At equal times a departure precedes an arrival, as in `port`. `net` schedules the arrivals of a port at the same points as
 //! the arrivals of this link, so that simultaneous arrivals from two links keep their order.

@@ -50,7 +50,7 @@ impl Through {
         }
     }
 
-    /// Returns the next arrival at the port; [`Time::NEVER`] if the inbox is empty.
+    /// Returns the time of the next arrival at the port; [`Time::NEVER`] if the inbox is empty.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Time {
         self.inbox.get(0).map_or(Time::NEVER, |next| next.packet.stamp)

@@ -23,7 +23,7 @@
 //! | [`trace`], `probes` | traces of a run: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |
 //! | `drive` | reads and changes links and senders while a run pauses |
-//! | [`Past`] | the shared initial segment of two runs, which is simulated once |
+//! | [`Past`] | the initial segment that several runs share, which is simulated once |
 //! | `account` | the result of a run: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.

@@ -100,7 +100,7 @@ impl Carrier {
         }
     }
 
-    /// Returns true if an arrival at the far end may be an event of its own.
+    /// Returns true if arrivals at the far end have events.
     pub(crate) fn has_arrivals(&self) -> bool {
         match self {
             Self::Fifo(_) => true,

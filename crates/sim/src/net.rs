@@ -30,19 +30,20 @@ pub(crate) struct Net<S> {
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
-    /// Number of packets of each flow that links have dropped since the counts were last added to the connection's
-    /// results. The index is `2 * slot + direction`.
+    /// For each flow and direction: the packets that links have dropped since the counts were last added to the
+    /// connection's results. The index is `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
-    /// For each connection, by slot: the number of packets that it has put into the network, minus the number dropped,
-    /// modulo 2^32. If this equals the number of packets received, none of the connection's packets is in the network.
+    /// For each TCP connection, by slot: the packets that it has put into the network, minus the drops that have been
+    /// taken from `flow_drops`, modulo 2^32. If this number equals the number of packets received, none of the
+    /// connection's packets is in the network.
     pub sent: Vec<u32>,
-    /// The packets that arrive together in the current event; the vector is reused.
+    /// The packets that reach their host together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
     /// The numbers of the links that are ports.
     pub ports: Vec<u16>,
     /// The numbers of the links in chains.
     pub chained: Vec<u16>,
-    /// Packets in their host's device that count towards TCP small queues.
+    /// Scheduled departures of packets from their hosts' devices, for TCP small queues.
     pub tsq: Tsq,
     /// Queueing delays of dual-queue disciplines, if they are sampled.
     pub queue_delays: Vec<QueueDelays>,
@@ -64,7 +65,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Schedules the timer of one end of a connection for `deadline`, unless it is already scheduled for this time or
-    /// earlier. `timer` is the time for which it is scheduled at present.
+    /// earlier. `timer` holds the time of the timer's earliest event, and is updated.
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Time, deadline: Time, slot: usize, side: usize) {
         if deadline < *timer {

@@ -29,7 +29,7 @@ use std::mem;
 use traffic::Traffic;
 use units::{Problem, Time};
 
-/// The scheduled actions in a scenario's run, in time order.
+/// A scenario's run as text: everything that takes effect at the start, and the acts that follow, in time order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Everything that takes effect at the start of the run, as one string. Runs with different strings share nothing.

@@ -7,7 +7,8 @@ use crate::tsq::Tsq;
 use packet::{DropReason, FateSink, Flags, MarkReason, PacketMeta, Point};
 use units::Time;
 
-/// Frees the resources of dropped packets, and reports packets that leave a host's device.
+/// Frees the resources of dropped packets, and schedules an event when a packet leaves its host's device (TCP small
+/// queues).
 pub(crate) struct Release<'a> {
     pub bodies: &'a mut Bodies,
     /// Present if the sink captures packets.

@@ -54,7 +54,7 @@ impl SegmentTags {
         Some(self.all.get(packet.body)?.body)
     }
 
-    /// Returns the number of packets in flight.
+    /// Returns the number of tagged packets.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

@@ -10,8 +10,8 @@
 //!                    inbox        tail
 //! ```
 //!
-//! If only one plain link feeds the port, its packets wait in the port's *inbox* until the port reaches the times of their
-//! arrivals.
+//! If only one plain link feeds the port, the packets of this link wait in the port's *inbox* until the port has advanced
+//! to the times of their arrivals.
 //!
 //! **When the port works.** The port dequeues its next packet before the packet in transmission arrives at the end of the tail.
 //! So the port need not work before the arrival of the last packet on the tail's last link. Just before this packet arrives, the

@@ -17,7 +17,8 @@ use scenario::{Interval, Scenario, can_queue};
 use std::cell::Cell;
 use units::{Duration, Time};
 
-/// The settings and last readings of one traced link.
+/// The settings and last readings of one link. `law`, `queues` and `packets` are true if the tables `links`, `queues` and
+/// `packets` have rows for this link.
 #[derive(Clone, Debug, Default)]
 struct TracedLink {
     name: String,
@@ -51,7 +52,7 @@ pub struct Trace<F: FnMut(Chunk)> {
 }
 
 impl<F: FnMut(Chunk)> Trace<F> {
-    /// Returns the trace that a valid scenario requests; `None` if it requests no trace.
+    /// Returns the trace that a valid scenario requests; `None` if the scenario selects nothing to trace.
     pub fn new(scenario: &Scenario, out: F) -> Option<Self> {
         let requested = scenario.trace.as_ref()?;
         let traced = |(name, link): (String, scenario::Link)| {

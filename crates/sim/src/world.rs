@@ -5,8 +5,8 @@
 //!
 //! A run proceeds in slices, and calls its observer between them. The work of a slice is bounded, even if simulated
 //! time does not advance. A slice ends with the event that brings its work to [`WORK_PER_SLICE`] events (or packets, if
-//! several arrive in one event), or when idle links have counted the delivery opportunities that they missed in the
-//! last [`CATCH_UP`]. The work of one event is bounded when the scenario is checked (crates/scenario/src/work.rs).
+//! several reach their host in one event), or when idle links have counted the delivery opportunities that they missed
+//! in the last [`CATCH_UP`]. The check of the scenario bounds the work of one event (crates/scenario/src/work.rs).
 //!
 //! The result depends only on the scenario and its seed.
 
@@ -56,12 +56,13 @@ pub struct Books {
     pub in_flight: u64,
 }
 
-/// Memory used by segments in flight, at one moment and over all connections.
+/// Segments in flight, and the memory that TCP uses outside the table of connections: sums over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InFlight {
-    /// Segments sent and neither acknowledged nor abandoned, including SACKed segments.
+    /// Segments sent and not yet acknowledged cumulatively, including SACKed and lost segments.
     pub segments: u64,
-    /// Bytes reserved for these segments outside the table of connections, including unused bytes.
+    /// Bytes reserved outside the table of connections, including unused bytes: for these segments, and for the state of
+    /// receivers that does not fit into the table.
     pub bytes: u64,
 }
 
@@ -74,7 +75,7 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Work after which a slice of a run ends, in events; packets that arrive together in one event are counted
+/// Work after which a slice of a run ends, in events. Packets that reach their host together in one event are counted
 /// individually. A slice takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
 /// Interval at which idle links count the delivery opportunities that they missed. In this time, an LTE link has up to
@@ -108,13 +109,14 @@ impl<S: Sink> World<S> {
         self.engine.net.bodies.len()
     }
 
-    /// Returns the number of tagged packets in flight. If the sink captures packets, every packet in flight is tagged.
+    /// Returns the number of packets in the network that have a tag, which stores the whole segment for a capture: all
+    /// packets if the sink captures packets, otherwise none.
     pub fn tagged(&self) -> usize {
         self.engine.net.tags.len()
     }
 
-    /// Returns the number of slots in the connection table, including free slots: about the maximum number so far of connections
-    /// that are open or have packets in the network.
+    /// Returns the number of slots in the connection table, including free slots. This is about the largest number of
+    /// connections so far that were open, or had packets in the network, at the same time.
     pub fn slots(&self) -> usize {
         self.engine.conns.len()
     }
@@ -144,7 +146,7 @@ impl<S: Sink> World<S> {
         sampled.map(|of| (&*net.links[usize::from(of.link)].name, of))
     }
 
-    /// Returns the memory used now by segments in flight.
+    /// Returns the segments in flight now, and the memory that TCP uses outside the table of connections.
     pub fn in_flight(&self) -> InFlight {
         let mut sum = InFlight::default();
         for end in self.engine.conns.iter().flat_map(|conn| &conn.ends) {
@@ -161,8 +163,8 @@ impl<S: Sink> World<S> {
     }
 
     /// Processes the next event if it is due by `last`. Returns the amount of work: 0 if no event was due; the number
-    /// of packets if the event delivers several at once; a whole slice if idle links count their missed opportunities;
-    /// otherwise 1.
+    /// of packets if the event delivers several at once; [`WORK_PER_SLICE`] if idle links count their missed
+    /// opportunities; otherwise 1.
     #[inline(always)]
     pub(crate) fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
@@ -314,15 +316,15 @@ impl<S: Sink> World<S> {
         self.schedule_sample();
     }
 
-    /// Schedules the next sample, which precedes all other events at its time.
+    /// Schedules the next sample if it is due before the end of the run. A sample precedes all other events at its time.
     pub(crate) fn schedule_sample(&mut self) {
         if self.next_sample < self.end {
             self.engine.net.events.push_ranked(self.next_sample, 0, Target::Clock);
         }
     }
 
-    /// Handles the world's own clock: samples, scheduled tasks and idle links. Returns the amount of work: a whole
-    /// slice if idle links count their missed opportunities, otherwise 1.
+    /// Handles the world's own clock: samples, scheduled tasks and idle links. Returns the amount of work:
+    /// [`WORK_PER_SLICE`] if idle links count their missed opportunities, otherwise 1.
     fn clock(&mut self) -> u32 {
         let now = self.now();
         self.sample_if_due(now);

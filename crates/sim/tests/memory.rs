@@ -35,8 +35,8 @@ static ALLOCATOR: Counting = Counting;
 
 const MB: usize = 1_000_000;
 
-/// Runs a scenario. Returns the world's live bytes at the end, the peak during the run, and the peak while the result was
-/// computed.
+/// Runs a scenario. Returns the world's live bytes at the end of the run, the peak during the run, and the peak from the
+/// start of the run until the result has been computed.
 fn bytes(toml: &str) -> (usize, usize, usize) {
     let s = read(toml);
     let before = LIVE.load(Relaxed);

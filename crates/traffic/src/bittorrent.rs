@@ -6,8 +6,9 @@
 //! ```text
 //!   peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
 //!   a peer that is unchoked keeps `pipeline` requests (17 B) outstanding; each is answered with a block of 16 KiB + 13 B
-//!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer, drawn
-//!                   from the others every `optimistic_rounds` rounds, or when it is no longer among them; choke the rest
+//!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer; choke
+//!                   the rest. The optimistic peer is drawn from the other peers every `optimistic_rounds` rounds, and
+//!                   when the last one drawn is no longer among them
 //! ```
 //!
 //! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member.
@@ -122,7 +123,7 @@ impl Params for BittorrentParams {
     }
 }
 
-/// A message in flight.
+/// A message between the member and a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     Choke,

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   burst b (b = 0, 1, ...) begins at  start + b * interval
-//!   TCP: a new connection; all `bytes` are written at once, then the connection is closed; the congestion window sets the pace
+//!   TCP: a new connection; all `bytes` are written at once, then the sender closes; the congestion window sets the pace
 //!   UDP: ceil(bytes / packet) datagrams at the same time, back to back into the first queue
 //! ```
 //!
@@ -317,7 +317,7 @@ mod tests {
         fake.extra = |t| if t.0 < 20 * MS { 50 * MS } else { 0 };
         let mut app = params.build();
         fake.run(&mut app, Time(1000 * MS));
-        // the burst of 699 ms arrives at 999 ms
+        // the burst that begins at 699 ms arrives at 999 ms, just before the end of the run
         let mut starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
         starts.sort_unstable();
         assert!(starts.iter().copied().eq(0..700), "{} bursts", starts.len());

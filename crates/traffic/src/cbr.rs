@@ -119,7 +119,7 @@ impl Params for CbrParams {
     }
 }
 
-/// The exact spacing in seconds as the fraction `bits / rate`.
+/// The exact time from one datagram to the next: `bits / rate` seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spacing {
     pub(crate) bits: u64,

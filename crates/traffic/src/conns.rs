@@ -2,8 +2,8 @@
 
 use crate::ConnId;
 
-/// A small ordered map. An application has only a few connections, and looks up a connection for every packet that
-/// arrives. For this, binary search in a short array is faster than a tree. Even with ten thousand connections, an
+/// A small ordered map. An application usually has only a few connections, and looks up a connection for every packet
+/// that arrives. For this, binary search in a short array is faster than a tree. Even with ten thousand connections, an
 /// insertion takes only microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conns<T>(Vec<(ConnId, T)>);

@@ -3,13 +3,13 @@
 use crate::Direction;
 use units::Duration;
 
-/// Upper bound on an application's traffic in a run. If arrivals or sizes are random, their means replace the bound.
+/// Upper bound on an application's traffic in a run. If arrivals or sizes are random, their means are used instead.
 /// The fields are real numbers, because they may exceed any integer type; a field without a bound is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Direction of the data; `None` for both directions, and for datagrams.
     pub direction: Option<Direction>,
-    /// TCP connections that carry data at the same time; 0 for datagrams.
+    /// Maximum number of TCP connections that carry data at the same time; 0 for datagrams.
     pub connections: f64,
     /// Payload of all TCP transfers.
     pub bytes: f64,

@@ -9,7 +9,7 @@
 //!   start + i*stagger --open, write--> sending --last byte in order at the receiver--> pause --> next file
 //! ```
 //!
-//! A file *starts* when its connection is opened, or on a kept connection, when the file is written. It is *finished*
+//! A file *starts* when its connection is opened or, on a kept connection, when the file is written. It is *finished*
 //! when its last byte has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins.
 //! With `interval`, files start at fixed times instead, but never before the previous file is finished. With a new
 //! connection for each file, the sender closes right after writing (its FIN follows the last byte), and the receiver

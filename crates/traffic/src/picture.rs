@@ -6,7 +6,7 @@
 //! ```text
 //!   shown   = min(arrival, stop)
 //!   gap     = shown - shown of the previous whole frame - paused
-//!   paused  = time between the two that lies within [from + delay, to + delay] of one of the sender's pauses
+//!   paused  = time between the two frames that lies within [from + delay, to + delay], for the sender's pauses [from, to]
 //!   delay   = min(delay of the previous whole frame, delay of this frame)
 //! ```
 //!

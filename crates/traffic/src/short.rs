@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   time between arrivals:  exponential with mean `interval`
-//!   size:  fixed | exponential, mean m | Pareto, F(x) = 1 - (min/x)^shape, cut at max
+//!   size:  fixed | exponential | Pareto, F(x) = 1 - (min/x)^shape, where sizes above max are reduced to max
 //!   up:    open, write, FIN                              finished at the server
 //!   down:  open, GET of `request` bytes, response, FIN   finished at the client
 //!   offered load = mean size / interval
@@ -170,7 +170,7 @@ struct Transfer {
     size: u64,
     /// Bytes of the request that have not reached the server yet.
     request_left: u64,
-    /// Bytes that have not reached the receiver yet.
+    /// Bytes of the transfer that have not reached the receiver yet.
     left: u64,
 }
 

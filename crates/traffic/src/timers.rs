@@ -29,8 +29,8 @@ impl Due {
     }
 }
 
-/// Timers, ordered by time. Timers that are due at the same time fire in the order in which they were set, and the
-/// application's start comes before them.
+/// The pending timers and the start of an application, ordered by time. Timers that are due at the same time fire in the
+/// order in which they were set, and the application's start comes before them.
 #[derive(Clone, Debug)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
@@ -40,8 +40,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Returns a list with a single event, the application's start at the time `start`. Timers that are due at `stop`
-    /// or later will be dropped, except late timers. If `stop` is [`Time::NEVER`], no timer is dropped.
+    /// Returns a list with a single event, the application's start at the time `start`. Events that are due at `stop`
+    /// or later will be dropped, even the start, but not late timers. If `stop` is [`Time::NEVER`], nothing is dropped.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
@@ -72,14 +72,14 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, due)));
     }
 
-    /// Returns the expiry time of the earliest timer, or [`Time::NEVER`] if there is none. This time may be later than
-    /// the stop time.
+    /// Returns the time of the earliest event, or [`Time::NEVER`] if there is none. This time may be later than the stop
+    /// time.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Removes the first timer that is due at `now` or earlier, and returns its time and event. Timers that are due at
-    /// the stop time or later are dropped and not returned, unless they were set by [`Timers::set_late`].
+    /// Removes the first event that is due at `now` or earlier, and returns it with its time. Events that are due at the
+    /// stop time or later are dropped and not returned, except timers set by [`Timers::set_late`].
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
         // bound: each iteration removes one timer
         while self.next() <= now {

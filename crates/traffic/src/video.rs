@@ -10,7 +10,8 @@
 //!   rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
 //!                 the lowest rate for the first segment, and if no rate is low enough
 //!   next GET     at once if another segment fits into `buffer`, otherwise as soon as it fits
-//!   playback     begins when `startup` is buffered, or the last segment; stalls when the buffer is empty; resumes likewise
+//!   playback     begins when `startup` is buffered, or when the last segment has arrived; stalls when the buffer is empty;
+//!                resumes under the same conditions
 //! ```
 //!
 //! A segment enters the buffer when it has arrived completely. The buffer is counted in seconds of video. The video

@@ -16,7 +16,7 @@ use units::Time;
 /// An event's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The first packet in flight on this link arrives.
+    /// A packet arrives at the far end of this link.
     Link(u16),
     /// The port of this link has work to do.
     Port(u16),

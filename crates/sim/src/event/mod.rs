@@ -221,7 +221,8 @@ impl Events {
         Some(Target::of(key))
     }
 
-    /// Returns the timer that will probably fire next.
+    /// Returns the number of the connection's timer that will probably fire next; `None` if the earliest key in `timers`
+    /// is not that of such a timer.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<u32> {
         match Target::of(self.timers.top()) {

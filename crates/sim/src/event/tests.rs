@@ -1,4 +1,4 @@
-//! Compares the order of events with the order in a sorted list.
+//! Tests the order in which events are taken.
 
 use super::*;
 use units::Rng;

@@ -8,14 +8,14 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
     select_unpredictable(b < a, b, a)
 }
 
-/// Links in a group.
+/// Number of leaves in a group.
 const GROUP: usize = 8;
 
 /// Number of leaves; the events of links without a leaf are pushed to the heap of ports. The number is a constant, so that
 /// array indices need no bounds check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
-/// A tournament tree that finds the smallest of the links' keys. Each leaf has the key of one link, which is
+/// A tournament tree that finds the smallest of the links' keys. Each leaf holds the key of one link's event, or
 /// [`u128::MAX`] if the link has no event.
 ///
 /// With at most two leaves, as in a dumbbell whose two directions are chains, setting a key takes one comparison. Otherwise

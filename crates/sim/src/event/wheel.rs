@@ -13,8 +13,8 @@ pub(super) const SLOTS: usize = 1024;
 /// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys
 /// of the next `SLOTS - 1` slots are stored unsorted, slot by slot. Keys that were later when they were pushed are in a
 /// second heap. When the small heap is empty, the cursor moves to the next slot with keys. So most timers cost a write
-/// to their slot, a write to the bitmap and, later, operations on a heap that fits into the first-level cache. In a
-/// single heap of tens of thousands of timers, every level would be a cache miss.
+/// to their slot, a write to the bitmap and, later, operations on a heap that fits into the first-level cache. A single
+/// heap of tens of thousands of timers would not fit, so its lower levels would cause cache misses.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     near: Heap,

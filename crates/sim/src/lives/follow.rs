@@ -63,8 +63,8 @@ impl Lives {
         Some(leg)
     }
 
-    /// Adds a row for one segment of a packet of several segments (GSO). The segment's flags, ECN field and payload are
-    /// not known here, so these fields of the row are 0.
+    /// Adds a row for one segment of a packet of several segments (GSO). The segment's `flags`, `ecn` and `end` are not
+    /// known here, so they are 0.
     fn piece(&mut self, now: Time, key: Key) -> u32 {
         let flow = self.flow(key.flow, key.reverse);
         let Key { seq, size, .. } = key;

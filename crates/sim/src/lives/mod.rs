@@ -4,9 +4,9 @@
 //! ```text
 //!  0 ............. from ................... until ........... end
 //!  only packets    packets sent here are    only packets of the
-//!  that have not   recorded, and so are     window are followed
-//!  ended are kept  those in flight at       until they end
-//!                  its start
+//!  in flight or    recorded, and so are     window are followed
+//!  unacknowledged  those in flight or       until they end and
+//!  are kept        unacknowledged at from   are acknowledged
 //! ```
 //!
 //! Records identify a packet by flow, sequence number and size. Two packets in one queue may have the same identity (duplicate
@@ -73,7 +73,7 @@ pub struct DirectedFlow {
     pub owner: FlowOwner,
     /// True for the direction from the responder to the initiator.
     pub reverse: bool,
-    /// Minimum one-way delay of the flow's packets since the start of the run.
+    /// Minimum one-way delay of the flow's packets since the start of the run; `u64::MAX` ns if none has arrived.
     pub least: Duration,
 }
 
@@ -154,8 +154,9 @@ impl Lives {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
 
-    /// Returns true if the landmark has been found, if the rest of the run would add nothing to the window, or if the
-    /// packets of the window have been followed for long enough after its end.
+    /// Returns true if the sink needs no more of the run. A search is done when the landmark has been found. A window is
+    /// done when it has ended and, in addition, none of its packets is in flight or unacknowledged, or they have been
+    /// followed for long enough.
     pub fn is_done(&self, now: Time) -> bool {
         match self.task {
             Task::Find(_) => self.found.is_some(),

@@ -11,7 +11,7 @@ pub struct SenderRow {
     pub at: Time,
     /// Row of the sender's flow and direction.
     pub flow: u32,
-    /// Index of the state's name in [`Senders::states`].
+    /// Index of the state's name in [`Lives::states`](super::Lives::states).
     pub state: u8,
     /// Values in the order of [`NAMES`]; NaN for a value that the sender does not have.
     pub values: [f64; NAMES.len()],
@@ -70,7 +70,7 @@ impl Senders {
     }
 }
 
-/// Returns true if the numbers are equal, where NaN equals NaN.
+/// Returns true if the numbers have the same bits, so that NaN equals NaN.
 fn same(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

@@ -15,7 +15,8 @@ pub struct Life {
     pub flow: u32,
     /// [`PacketMeta::seq`].
     pub seq: u64,
-    /// Sequence number that follows the last payload byte of a TCP segment; 0 for a packet without TCP payload.
+    /// Sequence number that follows the last payload byte of a TCP segment; 0 for a packet without TCP payload, and for
+    /// a segment of a packet that a link has split (GSO).
     pub end: u64,
     /// Bytes on the wire.
     pub size: u16,
@@ -29,7 +30,8 @@ pub struct Life {
     pub sent: Time,
     /// Time at which the packet reached its destination; [`Time::NEVER`] if it did not arrive.
     pub arrived: Time,
-    /// Time at which an ACK for the packet reached the packet's sender; [`Time::NEVER`] if no such ACK arrived.
+    /// Time at which an ACK that covers the packet reached the packet's sender; [`Time::NEVER`] if no such ACK arrived,
+    /// or if the packet had not arrived by then.
     pub acknowledged: Time,
     /// Row of the packet's latest leg; [`NONE`] if the packet has no leg.
     pub(super) last: u32,
@@ -47,7 +49,7 @@ pub struct Leg {
     pub link: u16,
     /// Number of the link's subqueue in which the packet waited, or [`NO_SUBQUEUE`].
     pub subqueue: u16,
-    /// Number of the drop reason.
+    /// Number of the drop reason; without meaning unless the packet was dropped.
     pub drop_reason: u8,
     /// Time of arrival at the queue.
     pub entered: Time,

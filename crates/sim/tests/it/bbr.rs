@@ -2,7 +2,7 @@
 
 use crate::common::{number, run, series};
 
-/// Returns a scenario of `seconds` (at least 10): one upload over 10 Mbit/s with a round trip of 4 ms.
+/// Returns a scenario of `seconds` seconds: one upload over 10 Mbit/s with a round trip of 4 ms.
 fn upload(cc: &str, seconds: u32, queue: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\n\
@@ -37,8 +37,8 @@ fn the_model_knows_the_path() {
     // payload rate of a full link of 10 Mbit/s: 1448 of a packet's 1500 bytes are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
-    // BBR's bandwidth is the maximum over ten rounds. Shortly after ProbeRTT, the pipe may have been filling in all ten
-    // rounds, so the estimate is too low for a short time
+    // BBR's bandwidth is the maximum over ten rounds. ProbeRTT empties the pipe. If the pipe has not been full in any of
+    // the last ten rounds, the estimate is too low for a short time
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
     // for ten seconds, the minimum is the RTT of the handshake: 4 ms of propagation, and 48 us to send 60 bytes at 10

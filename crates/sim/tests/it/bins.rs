@@ -19,7 +19,7 @@ fn scenarios(count: u64) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the column `name` of the series of flow 0 of `app` in one direction, one value for each bin. Returns nothing
+/// Returns the column `name` of the series of flow 0 of `app` in one direction, one value for each bin. Returns `None`
 /// if no packet of the flow arrived.
 fn of_flow<'a>(outcome: &'a Outcome, app: &str, direction: &str, name: &str) -> Option<&'a [f64]> {
     let [Column::Text(apps), Column::Text(directions)] =

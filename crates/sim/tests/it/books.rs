@@ -152,7 +152,7 @@ fn slots_are_used_again() {
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// The stack of clients that give up 100 ms after their first SYN. It is appended to the scenarios below.
+/// The stack of clients that give up 100 ms after their only SYN. It is appended to the scenarios below.
 const GIVES_UP: &str = r#"
 [tcp.hasty]
 preset = "rfc"
@@ -160,7 +160,7 @@ initial_rto = "100ms"
 syn_retries = 0
 "#;
 
-/// Clients that give up before a server can respond. The last SYN of such a client is still in flight while other clients
+/// Clients that give up before a server can respond. The SYN of such a client is still in flight while other clients
 /// open connections.
 const HASTY: &str = r#"
 duration = "320s"

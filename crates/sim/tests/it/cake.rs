@@ -17,9 +17,7 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
 }
 
 /// The CAKE paper reports about 15 % more download with the filter, on a 30 : 1 link with four flows each way (quoted from a
-/// secondary source). Here the gain is larger: 28 % (normal) and 23 % (aggressive), the mean of these four seeds. With
-/// a filter that never dropped ACKs with SACK blocks, the gain was 12 and 13 % (mean of eight seeds, with different
-/// start times).
+/// secondary source). Here the gain is larger: 28 % (normal) and 23 % (aggressive), the mean of these four seeds.
 #[test]
 fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let mean = |filter: &str| {
@@ -65,8 +63,8 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
 
 #[test]
 fn a_call_of_2_mbit_keeps_its_rate_in_its_tin() {
-    // a call of 2 Mbit/s shares 10 Mbit/s with 32 uploads. In best effort, the call gets 1/33 of the link. In the voice
-    // tin, the call gets its full rate and finds no queue
+    // a call of 2 Mbit/s shares 10 Mbit/s with 32 uploads. In best effort, the call's fair share is 1/33 of the link. In
+    // the voice tin, the call gets its full rate and finds no queue
     let call = |mode: &str, dscp: u8| {
         let out = run(&format!(
             "duration = '30s'\nrecord.warm_up = '10s'\n\

@@ -268,7 +268,7 @@ fn the_two_ends_use_what_both_have() {
         assert_eq!(seen.len(), 2);
         assert!(seen.iter().zip(syns).all(|(a, b)| (a.0.as_slice(), a.1) == b), "{seen:?}");
         assert_eq!(payloads.iter().max(), Some(&500));
-        // the simulated packets have the same sizes, except that a simulated SYN always has 20 bytes of options
+        // the simulated packets have the same sizes, except that the simulated SYN-ACK has 20 bytes of options
         let lengths: usize = right.iter().filter(|l| l.bytes[19] == 0).map(|l| l.length).sum();
         let syn_options = right.iter().find(|l| l.bytes[19] == 0).map_or(0, |l| l.length - 40);
         assert_eq!((lengths + 20 - syn_options) as f64, number(&outcome, "links.~wire.offered_bytes"));

@@ -87,7 +87,7 @@ fn two_threads_at_once_are_as_one() {
     assert!(both.iter().all(|texts| *texts == alone));
 }
 
-/// A lossy link with several uses of random numbers: loss, log-normal pages, jittered datagrams, random pauses.
+/// Two lossy links with several uses of random numbers: loss, log-normal pages, jittered datagrams, random pauses.
 const ISLAND: &str = r#"
 duration = "20s"
 record.interval = "100ms"

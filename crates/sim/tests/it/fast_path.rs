@@ -108,7 +108,7 @@ fn the_packet_that_entered_its_last_link_first_goes_first() {
     assert!((rtt("a_late") - rtt("z_early") - 8.0).abs() < 0.5, "{} and {}", rtt("a_late"), rtt("z_early"));
 }
 
-/// Tests that no link of a chain can be changed, whether it is a plain link or a port, and that every link can be
+/// Tests that no link of a chain can be changed, whether it is a plain link or a port, and that the same links can be
 /// changed in a world without chains.
 #[test]
 fn a_link_in_a_chain_refuses_a_change() {

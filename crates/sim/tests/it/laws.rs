@@ -41,8 +41,8 @@ fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
 
 #[test]
 fn pie_holds_its_target() {
-    // an integrator has no steady-state error, so the mean delay equals the target for any number of flows. In a
-    // measurement of 50 s, the sawtooth of the windows may shift the mean by up to a tenth of the target
+    // PIE contains an integrator, so it has no steady-state error: the mean delay equals the target for any number of
+    // flows. In a measurement of 50 s, the sawtooth of the windows may shift the mean by up to a tenth of the target
     for (queue, flows, target) in [
         ("pie = {}", 1, 15.0),
         ("pie = {}", 10, 15.0),

@@ -6,14 +6,14 @@ use record::{Mask, Record};
 use sim::World;
 use units::Duration;
 
-/// The TCP stack of the downloads, without tail loss probes. The only RTT sample comes from the small SYN, so the RTT
+/// The TCP stack of the transfers, without tail loss probes. The only RTT sample comes from the small SYN, so the RTT
 /// seems short. A tail loss probe would be due after two such RTTs, and would retransmit a large packet that is still
 /// being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
 /// Returns a scenario of links without delay: a -- neck -- b -- 10 Mbit/s -- c. `how` contains the keys of link `neck`: its rate,
-/// and a queue, shaper or modem. `flows` downloads of `bytes` bytes each run from a to c.
+/// and a queue, shaper or modem. `flows` transfers of `bytes` bytes each run from a to c.
 fn scenario(how: &str, flows: u32, bytes: &str) -> String {
     format!(
         "duration = '20s'\n{HOSTS}\
@@ -97,7 +97,7 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
             let world = watched(&scenario(&how, 4, "3MB"));
             let last = home(&world).iter().map(|h| h.0).max();
             // every byte has been acknowledged, so no segment is in flight any more, and data from the end of a
-            // download has arrived
+            // transfer has arrived
             assert!(world.in_flight().segments == 0, "{how}");
             assert!(last.is_some_and(|seq| seq > 2_900_000), "{how}: {last:?}");
         }

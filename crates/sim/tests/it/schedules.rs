@@ -38,8 +38,8 @@ fn a_rate_changes_and_stops_and_comes_back() {
 
 #[test]
 fn a_shorter_delay_reorders_nothing() {
-    // the delay falls from 100 ms to 5 ms. Packets sent after the change still arrive after the earlier packets, so there are no
-    // gaps and no duplicate ACKs
+    // the delay falls from 100 to 5 ms, and later from 200 to 0 ms. Packets sent after such a change still arrive after
+    // the earlier packets, so there are no gaps and no duplicate ACKs
     let outcome = run(r#"
         duration = "20s"
         [tcp.narrow]

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   A, A_s: delay-based and loss-based estimate;  m: estimated gradient of the queueing delay, ms;  th: threshold, ms
-//!   p: share of lost packets;  K, chi, q: gains;  z, e, var: the filter's own state;  o: value compared with th
+//!   p: share of lost packets;  K: gain of the threshold;  chi: smoothing coefficient;  o: value compared with th
+//!   z, e, q, var: the filter's residual, error variance, state noise variance and noise variance
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms
 //!              a packet also joins the previous group if it arrives within 5 ms after that group and d < 0
 //!   filter     z = d - m;  m += k z;  k = (e + q) / (var + e + q);  e = (1 - k)(e + q)
@@ -13,7 +14,7 @@
 //!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet x dt / (2 (RTT + 100 ms)))
 //!              at most 1.5 R,   R: received rate of the last 0.5 to 1 s
 //!   Decrease   A = min(A, 0.85 R);   near convergence: R at most three deviations above its mean at past decreases
-//!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s *= 1 - p / 2;   rate = min(A, A_s)
+//!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s = min(A, A_s) (1 - p / 2);   rate = min(A, A_s)
 //! ```
 //!
 //! Rates are bits per second on the wire; the encoder's target is the payload's share of the rate.
@@ -45,16 +46,16 @@ const FREQUENCY_GROUPS: usize = 60;
 const Q: f64 = 1e-3;
 /// Initial error variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const E0: f64 = 0.1;
-/// Gain with which the threshold rises towards an estimate above the threshold, 1/ms.   Source: draft-ietf-rmcat-gcc-02
-/// §5.4.
+/// Gain with which the threshold rises towards |o| if |o| is above the threshold, 1/ms.   Source:
+/// draft-ietf-rmcat-gcc-02 §5.4.
 const K_UP: f64 = 0.01;
-/// Gain with which the threshold falls towards an estimate below the threshold, 1/ms.   Source: draft-ietf-rmcat-gcc-02
-/// §5.4.
+/// Gain with which the threshold falls towards |o| if |o| is below the threshold, 1/ms.   Source:
+/// draft-ietf-rmcat-gcc-02 §5.4.
 const K_DOWN: f64 = 0.000_18;
 /// Range of the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
-/// An estimate that exceeds the threshold by more than this number of milliseconds is an outlier and does not change
-/// the threshold.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// If |o| exceeds the threshold by more than this number of milliseconds, it is an outlier and does not change the
+/// threshold.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
 /// Maximum time step in an update of the threshold, ms.   Ours: without this limit, the first update after a pause
 /// would change the threshold too much.
@@ -145,8 +146,8 @@ enum Signal {
     Underuse,
 }
 
-/// The filter that estimates the gradient of the queueing delay from arrival times, and the detector that compares this
-/// estimate with a threshold.
+/// The filter that estimates the gradient m of the queueing delay from arrival times, and the detector that compares o, a
+/// multiple of m, with a threshold.
 #[derive(Clone, Debug, PartialEq)]
 struct Detector {
     group: Option<Group>,
@@ -161,7 +162,7 @@ struct Detector {
     e: f64,
     /// Threshold, ms.
     threshold: f64,
-    /// Time for which the estimate has been above the threshold, ms.
+    /// Time for which o has been above the threshold, ms.
     over: f64,
     signal: Signal,
 }
@@ -229,7 +230,7 @@ impl Detector {
     fn detect(&mut self, offset: f64, rising: bool, passed: f64, p: &GccParams) {
         if offset > self.threshold {
             self.over += passed;
-            // the last signal is kept until the estimate has been above the threshold for long enough
+            // the last signal is kept until o has been above the threshold for long enough and m does not fall
             if self.over >= p.overuse_time.millis() && rising {
                 self.signal = Signal::Overuse;
             }
@@ -496,8 +497,8 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal);
     }
 
-    /// If |o|, the magnitude of the detector's estimate, stays at c, the threshold after n steps of dt ms is
-    /// th(n) = c - (c - th(0)) (1 - K dt)^n. K depends on whether c is above or below the threshold.
+    /// If |o| stays at c, the threshold after n steps of dt ms is th(n) = c - (c - th(0)) (1 - K dt)^n. K depends on whether
+    /// c is above or below the threshold.
     #[test]
     fn the_threshold_approaches_a_constant_gradient() {
         for (c, k) in [(20.0, 0.01), (6.5, 0.000_18)] {
@@ -508,8 +509,8 @@ mod tests {
                 assert!((detector.threshold - exact).abs() < 1e-9, "{n}: {} {exact}", detector.threshold);
             }
         }
-        // an estimate that is more than 15 ms above the threshold does not change the threshold. The threshold does not
-        // fall below 6 ms
+        // if |o| is more than 15 ms above the threshold, the threshold does not change. The threshold does not fall below
+        // 6 ms
         let mut detector = Detector::new(12.5);
         detector.adapt(28.0, 10.0);
         assert_eq!(detector.threshold, 12.5);

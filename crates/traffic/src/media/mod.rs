@@ -187,7 +187,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Captures a frame, unless packets have waited for too long.
+    /// Captures a frame, or skips it if the oldest packet in the sender's queue has waited for longer than `queue_limit`.
     fn capture<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
         let target = self.controller.target(&self.cx);
@@ -205,7 +205,8 @@ impl Media {
         self.controller.on_frame(&self.cx, &Frame { bytes: bytes as f64, waiting });
     }
 
-    /// Handles a frame's timer, and sets the next frame's timer.
+    /// Handles the timer of a frame: captures the frame, unless the flow pauses or has stopped, and sends the packets that
+    /// are due. Then sets the next timer, unless the flow has stopped and no packet waits.
     fn frame<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
         let stopped = now >= host.stop();

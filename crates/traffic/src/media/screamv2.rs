@@ -52,7 +52,7 @@ const LEAST_SCALE: f64 = 0.25;
 /// multiplicative part of the growth.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;
 /// After a cut, the multiplicative part of the growth rises from zero to its full value in this number of round
-/// trips.   Source: §4.2.2.2.
+/// trips (or of [`VIRTUAL_RTT`], if round trips are shorter).   Source: §4.2.2.2.
 const POST_CONGESTION: u64 = 100;
 /// The window does not grow beyond this multiple of the bytes in flight, plus one packet.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
@@ -164,7 +164,7 @@ impl Alpha {
     }
 }
 
-/// The maximum number of bytes in flight in each of the last two intervals.
+/// The maximum number of bytes in flight in the current interval and in the previous one.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Flight {
     since: Time,
@@ -227,7 +227,7 @@ impl ScreamV2 {
         self.srtt.secs() / VIRTUAL_RTT.secs()
     }
 
-    /// Returns ref_wnd_ratio: MSS / w.
+    /// Returns ref_wnd_ratio: MSS / w, at most [`MOST_RATIO`].
     fn ratio(&self, cx: &Context) -> f64 {
         (cx.packet / self.window).min(MOST_RATIO)
     }

@@ -260,7 +260,7 @@ fn after_a_stop_a_full_window_empties_by_time() {
 
 #[test]
 fn delays_of_frames_are_exact() {
-    // a frame of one packet takes half a round trip, 30.0617 ms
+    // every frame takes half a round trip, 30.0617 ms
     let mut app = media(r#"{ "control": "fixed", "start_rate": "150kbit" }"#).build();
     Fake::new(&[60_123_400]).run(&mut app, Time(S));
     let delays = ["frame_delay_p50_ms", "frame_delay_p95_ms", "frame_delay_p99_ms"];

@@ -76,7 +76,7 @@ impl Progress {
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     ends: Time,
-    /// Load-generating connections whose load had begun by the end of the interval.
+    /// Load-generating connections whose load was running at the end of the interval, in all loaded directions.
     connections: usize,
     /// Goodput of the load in bit/s, down and up.
     goodput: [f64; 2],

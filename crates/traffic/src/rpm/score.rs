@@ -1,7 +1,7 @@
 //! Round trips per minute computed from the times of probes, and the test for stability.
 //!
 //! ```text
-//!   TM(x)    mean of the samples up to their 95th percentile (nearest rank); larger samples are discarded
+//!   TM(x)    mean of the samples up to percentile `trim` (nearest rank; 95 by default); larger samples are discarded
 //!   foreign  60000 / ((TM(tcp) + TM(tls) + TM(http_f)) / 3)      without TLS  60000 / ((TM(tcp) + TM(http_f)) / 2)
 //!   loaded   60000 / TM(http_l)
 //!   RPM      (foreign + loaded) / 2                              times in ms

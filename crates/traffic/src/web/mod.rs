@@ -91,7 +91,7 @@ pub struct Web {
     active: usize,
     /// Number of the page's completed objects.
     loaded: u32,
-    /// Total size in bytes of the html and the objects that have arrived.
+    /// Total size in bytes of the page's html and objects that have arrived. An object that arrives twice counts twice.
     bytes: u64,
     /// Number of finished pages.
     pages: u64,

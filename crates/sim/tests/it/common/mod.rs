@@ -21,7 +21,7 @@ pub(crate) fn read(toml: &str) -> Scenario {
     read
 }
 
-/// Runs a scenario to its end on the fast path.
+/// Runs a scenario to its end, without a sink.
 pub(crate) fn run(toml: &str) -> Outcome {
     let s = read(toml);
     let mut w = World::build(&s).unwrap();
@@ -172,12 +172,12 @@ pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
     MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
 }
 
-/// The kind of numbers used in random scenarios.
+/// The kind of rates, delays and start times in random scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Rates, delays and sizes that divide one another, so that many events are simultaneous.
+    /// Round rates, delays and start times, so that many events are simultaneous.
     Round,
-    /// Unrelated numbers, so that events are simultaneous only by chance.
+    /// Arbitrary rates, delays and start times, so that events are simultaneous only by chance.
     Odd,
 }
 
