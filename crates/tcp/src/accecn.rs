@@ -88,15 +88,15 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Returns the ECN feedback of a connection that has no handshake. Both ends would request the same ECN feedback
-/// ([`request`]); other pairs of stacks are refused.
+/// Returns the ECN feedback of a connection that has no handshake. Stacks whose SYNs would carry different ECN bits
+/// ([`request`]) are refused.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
 /// Returns the ECN feedback to use with a peer that supports only RFC 3168. If this end's controller needs AccECN, this
-/// end still echoes the peer's marks: a client that offered AccECN cannot decline RFC 3168's ECN, because the server
-/// uses it from its SYN-ACK on.   Source: RFC 9768 table 2.
+/// end sends no ECN-capable packets, but echoes marks on the peer's packets. A client that offered AccECN cannot decline
+/// RFC 3168's ECN: the server uses ECN from its SYN-ACK on.   Source: RFC 9768 table 2.
 fn fallback(p: &TcpParams) -> EcnUse {
     if p.control.ecn().feedback < Feedback::Accecn { EcnUse::Classic } else { EcnUse::Echo }
 }
@@ -208,7 +208,8 @@ impl Counts {
         begins || self.unreported >= MARKS[0]
     }
 
-    /// Writes ACE into an outgoing segment, and as many counters of the AccECN option as fit into `room` bytes.
+    /// Writes ACE into an outgoing segment, or the code for a received SYN or SYN-ACK if this code was not sent yet. Adds
+    /// as many counters of the AccECN option as fit into `room` bytes, or no option if `room` is `None`.
     pub(crate) fn stamp(&mut self, segment: &mut Segment, room: Option<usize>) {
         self.unreported = 0;
         let ace = self.code.take().unwrap_or(self.cep);
@@ -304,7 +305,7 @@ mod tests {
         // each ACK reports no mark and delivers 41 segments, about as many as SACK compression merges at 500 Mbit/s
         let marks = |c: &mut Counts| c.newly(&ack(5), 41, 41_000).0;
         assert_eq!(marks(&mut Counts::default()), 0);
-        // if ACKs delivered two segments before, ACKs of 41 segments suggest that ACKs were lost, until the average
+        // if earlier ACKs delivered two segments each, ACKs of 41 segments suggest that ACKs were lost, until the average
         // exceeds 4. The average is 2 at first, and each ACK moves it by 1/64 of its distance to 41: 2.6, 3.2, 3.8, 4.4
         let mut c = Counts { per_ack: 2 * AVERAGE, ..Counts::default() };
         assert_eq!([0; 5].map(|_| marks(&mut c)), [40, 40, 40, 0, 0]);
@@ -358,8 +359,8 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // the first mark requests an ACK, and so does every segment from the second unreported mark on, even if this
-        // segment is not marked, because the test sends none of the requested ACKs
+        // the first mark requests an ACK. The test sends no ACK, so from the second mark on, at least two marks are
+        // unreported, and every segment requests an ACK, marked or not
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

@@ -24,7 +24,8 @@
 //! Source: Linux's ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
 //! Departs: small queues count bytes on the wire, whereas Linux counts the memory of its packet buffers, and a drop in the host's
-//! own queue is not reported to the sender. Retransmissions leave one by one as the window allows (but see `offload`).
+//! own queue is not reported to the sender. Retransmissions leave one by one as the window allows; with `tso`, adjacent ones
+//! may be joined (`offload.rs`).
 
 use crate::params::TcpParams;
 use units::{Duration, Time};
@@ -108,7 +109,7 @@ impl Bursts {
         Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None, least: LEAST }
     }
 
-    /// Takes the pacing rate and the size of a burst from the controller.
+    /// Takes the controller's pacing rate, and its burst size as the minimum burst if it is below [`LEAST`].
     pub(crate) fn follow(&mut self, rate: Option<f64>, quantum: u32) {
         (self.rate, self.least) = (rate, quantum.min(LEAST));
     }
@@ -189,7 +190,8 @@ mod tests {
         // a slow flow sends bursts of two segments. A fast flow sends bursts of 64 KB, which are 45 segments of 1448
         assert_eq!((autosize(&p, Some(1e5), 20_000, LEAST), autosize(&p, Some(1e9), 20_000, LEAST)), (2, 45));
         assert_eq!((autosize(&p, None, u32::MAX, LEAST), autosize(&p, Some(1e300), 0, LEAST)), (45, 45));
-        // the least burst matters only if the pacing rate sends less in 1/1024 s
+        // with a minimum burst of one segment: 100 kB/s is 97 bytes in 1/1024 s, so a burst is one segment. At 60 Mbit/s,
+        // the minimum makes no difference
         assert_eq!([1e5, 7.5e6].map(|rate| autosize(&p, Some(rate), 20_000, 1)), [1, 5]);
         let single = p.clone().with(|p| p.pacing.gso_max_segs = 1);
         assert_eq!(autosize(&single, Some(7.5e6), 20_000, LEAST), 1);

@@ -1,7 +1,7 @@
 //! Alternative Backoff with ECN (ABE): a mark may reduce the window less than a loss does.
 //!
-//! A queue is still short when it marks packets, so it would run empty if the window were halved. In slow start, a mark
-//! has the same effect as a loss.
+//! An AQM marks packets while the queue is still short. If a mark halved the window, the queue would run empty. In slow
+//! start, a mark has the same effect as a loss.
 //!
 //! Source: RFC 8511 §3; it recommends 0.8 for Reno, 0.85 for CUBIC.
 

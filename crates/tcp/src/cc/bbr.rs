@@ -47,7 +47,7 @@ const CWND_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Time for which a measured minimum RTT is valid.
 const RTPROP_WINDOW: Duration = Duration::from_secs(10);
-/// Time spent in ProbeRtt at the minimum window, while the queue drains.
+/// Minimum time for which ProbeRtt continues after the data in flight has dropped to the minimum window.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Minimum window, segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
@@ -104,7 +104,7 @@ pub(crate) struct Bbr {
     btl_bw: MaxFilter,
     /// Minimum RTT, microseconds.
     rt_prop: Option<u32>,
-    /// Time at which `rt_prop` was measured.
+    /// Time at which `rt_prop` was measured, or the end of the last ProbeRtt if that was later.
     rt_prop_at: Time,
     /// Number of rounds so far. A round ends with the first ACK of a segment that was sent when at least
     /// `next_round_delivered` bytes had already been delivered.
@@ -113,7 +113,7 @@ pub(crate) struct Bbr {
     round_start: bool,
     full_pipe: FullPipe,
     phase_at: Time,
-    /// Window before ProbeRtt or a recovery, segments.
+    /// Window before ProbeRtt, a recovery or a timeout, segments.
     prior_cwnd: f64,
     conserving: bool,
     previous: State,

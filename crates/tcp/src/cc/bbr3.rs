@@ -67,7 +67,7 @@ const FIRST_RTT: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr3 {
     form: Bbr3Form,
-    /// True if ACKs report the number of marks.
+    /// True with `ecn_feedback = "dctcp"` or `"accecn"`.
     counts_marks: bool,
     mss: f64,
     initial_cwnd: f64,
@@ -79,7 +79,7 @@ pub(crate) struct Bbr3 {
     cycle: Cycle,
     pacing_rate: f64,
     seen_rtt: bool,
-    /// Window before a recovery or ProbeRTT.
+    /// Window saved by `save_cwnd`. Restored once losses are repaired or prove spurious, and after ProbeRTT.
     prior_cwnd: f64,
     previous: State,
     /// Random source for the times of probes.

@@ -129,8 +129,8 @@ pub struct AckSample {
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
     /// Bytes in flight when the controller runs. [`Turn`] determines whether the controller runs before or after the
-    /// sender responds to losses. With [`Turn::Repair`] and without pacing, this number includes the first
-    /// retransmission if this ACK begins a recovery.
+    /// sender responds to losses. With [`Turn::Repair`] and without pacing, this number includes the retransmission that
+    /// begins a recovery, except with FACK.
     pub in_flight: u64,
     /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,
@@ -139,7 +139,8 @@ pub struct AckSample {
     /// True if the window must not grow on this ACK, because it is a duplicate or the sender is reducing the window.
     /// Always false with [`Turn::Repair`].
     pub rests: bool,
-    /// True if the window limited the sender; if false, the window must not grow.
+    /// True if the window limited the sender, by the rule of `cwnd_validation`; always true with `off`. If false, the window
+    /// must not grow.
     pub cwnd_limited: bool,
     /// True if the window stopped the sender at some time in the current round trip.
     pub window_filled: bool,
@@ -287,7 +288,8 @@ pub(crate) enum Responder {
 pub(crate) enum Feedback {
     /// Any feedback suffices.
     Any,
-    /// ACKs must report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
+    /// ACKs should report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused. A peer
+    /// may still use RFC 3168's feedback.
     Counted,
     /// ACKs must report the number of marked packets through AccECN. If the peer supports only RFC 3168, this end sends
     /// no ECN-capable packets, but still reports marks on the peer's packets.

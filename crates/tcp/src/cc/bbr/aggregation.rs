@@ -6,8 +6,8 @@
 //! allowance = max of extra over the last 5 to 10 rounds
 //! ```
 //!
-//! Delayed ACKs of two segments each, at exactly the path's rate, have an excess of two segments. If such an ACK arrives
-//! slightly early, `expected` is rounded down by up to a whole segment, and the excess is three.
+//! Delayed ACKs of two segments each, at a rate slightly below BtlBw, have an excess of two segments. If such an ACK
+//! arrives slightly early, `expected` is rounded down from almost two segments to one, and the excess is three.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic follows Linux (since 5.1).
 

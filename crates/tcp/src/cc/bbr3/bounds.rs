@@ -40,8 +40,8 @@ pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
 }
 
 impl Bbr3 {
-    /// UpdateLatestDeliverySignals(): updates bw_latest and inflight_latest, the maximum delivery rate and the maximum
-    /// volume delivered in a sample of this round. Sets `loss_round_start` if this ACK starts a loss round.
+    /// UpdateLatestDeliverySignals(): updates bw_latest and inflight_latest: the maximum delivery rate in this loss round,
+    /// and the maximum volume of one sample. Sets `loss_round_start` if this ACK starts a loss round.
     pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
         self.bounds.bw_latest = self.bounds.bw_latest.max(delivery_rate(rs));
         self.bounds.inflight_latest = self.bounds.inflight_latest.max(rs.bytes as f64);
@@ -66,7 +66,8 @@ impl Bbr3 {
         (self.bounds.bw_latest, self.bounds.inflight_latest) = (0.0, 0.0);
     }
 
-    /// UpdateCongestionSignals(): updates max_bw, and lowers the short-term bounds after a round with losses or marks.
+    /// UpdateCongestionSignals(): updates max_bw. Unless BBR is probing, lowers the short-term bounds after a round with
+    /// losses or marks.
     pub(super) fn update_congestion_signals(&mut self, cwnd: f64, rs: &RateSample) {
         self.update_max_bw(rs);
         if self.path.round_start && self.bounds.marks.in_round() && !self.is_probing_bw() {
@@ -115,7 +116,8 @@ impl Bbr3 {
         self.path.bw = self.max_bw().min(self.bounds.bw_shortterm);
     }
 
-    /// NoteLoss(): records a loss in this round. The first loss of a round saves the state for an undo.
+    /// NoteLoss(): records a loss (in the draft's form, also a mark) in this round. The first in a round saves the state for
+    /// an undo.
     pub(super) fn note_loss(&mut self, cwnd: f64) {
         if !self.bounds.is_loss_in_round {
             self.bounds.loss_round_delivered = self.delivered;
@@ -124,8 +126,8 @@ impl Bbr3 {
         self.bounds.is_loss_in_round = true;
     }
 
-    /// HandleLostPacket(): processes a lost segment. If a probe has lost more than 2 % of the data in flight, lowers
-    /// inflight_longterm and ends the probe.
+    /// HandleLostPacket(): processes a lost segment. Calls HandleInflightTooHigh() if a probe has lost more than 2 % of the
+    /// data in flight.
     pub(super) fn handle_lost_packet(&mut self, cwnd: f64, now: Time, s: &LostSegment) {
         self.note_loss(cwnd);
         self.bounds.lost_ranges += u32::from(!s.adjoins);
@@ -134,8 +136,8 @@ impl Bbr3 {
         }
     }
 
-    /// HandleInflightTooHigh(): sets inflight_longterm, unless the application limited the rate, and ends the probe.
-    /// Called at most once per probe.
+    /// HandleInflightTooHigh(): sets inflight_longterm, unless the application limited the rate. Ends
+    /// ProbeBW_UP, unless it has already ended. Called at most once per probe.
     pub(super) fn handle_inflight_too_high(&mut self, cwnd: f64, now: Time, inflight: f64, app_limited: bool) {
         self.bounds.prev_probe_too_high = true;
         self.bounds.is_bw_probe_sample = false;
@@ -159,7 +161,8 @@ impl Bbr3 {
         };
     }
 
-    /// HandleSpuriousLossDetection(): restores the bounds and the phase. The caller restores the window.
+    /// HandleSpuriousLossDetection(): restores the bounds. If the loss ended Startup, returns to Startup; if it ended a
+    /// probe, begins a new one with REFILL. ProbeRTT continues. The caller restores the window.
     pub(super) fn handle_spurious_loss_detection(&mut self) {
         self.bounds.is_loss_in_round = false;
         self.reset_full_bw();

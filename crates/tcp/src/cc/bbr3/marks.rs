@@ -1,5 +1,4 @@
-//! The response of the Linux form to CE marks. It applies if ACKs report the number of marks, while the minimum round-trip
-//! time is at most 5 ms.
+//! The response of the Linux form to CE marks. It applies while the minimum round-trip time is at most 5 ms.
 //!
 //! ```text
 //! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  alpha is 1 at first

@@ -104,7 +104,7 @@ impl Bbr3 {
         }
     }
 
-    /// InitPacingRate(): sets the pacing rate from the window and an RTT of `us` microseconds, before there is a rate sample.
+    /// InitPacingRate(): sets the first pacing rate, from the window and an RTT of `us` microseconds.
     pub(super) fn init_pacing_rate(&mut self, cwnd: f64, us: u32) {
         self.seen_rtt = true;
         self.pacing_rate = super::STARTUP_PACING_GAIN * super::PACING_MARGIN * cwnd / (f64::from(us.max(1)) * 1e-6);

@@ -18,7 +18,7 @@ words! {
         "draft" Draft,
         /// Google's version for Linux. The pacing gain is 0.347 in the state Drain, and 0.91 in the state DOWN. ACK
         /// aggregation is measured over the last 5 to 10 rounds. If `ecn_feedback` is `dctcp` or `accecn` and the
-        /// minimum round-trip time is at most 5 ms, this version responds to the share of marked packets. Otherwise, it
+        /// minimum round-trip time is at most 5 ms, this version responds to the share of marked bytes. Otherwise, it
         /// ignores marks. Source: google/bbr, branch v3.
         "linux" Linux,
     }

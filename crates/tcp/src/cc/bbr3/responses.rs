@@ -15,7 +15,8 @@ use packet::{PathModel, Reading, Sample, Unit};
 use units::{Rng, Time};
 
 impl Bbr3 {
-    /// SaveCwnd(): saves the window before a recovery or ProbeRTT.
+    /// SaveCwnd(): saves the window, to restore it later. During a recovery, the repair after a timeout, or ProbeRTT, keeps
+    /// the saved window if it is larger.
     pub(super) fn save_cwnd(&mut self, cwnd: f64) {
         let last_good = !self.previous.repairs() && !self.is_in_probe_rtt();
         self.prior_cwnd = if last_good { cwnd } else { self.prior_cwnd.max(cwnd) };
@@ -66,7 +67,7 @@ impl Bbr3 {
     }
 
     /// Processes the CE marks reported by an ACK. The draft's form treats a mark as a loss. Linux's form measures the
-    /// share of marked data, but only if ACKs report the number of marks.
+    /// share of marked data, but only with `ecn_feedback = "dctcp"` or `"accecn"`.
     fn note_marks(&mut self, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),

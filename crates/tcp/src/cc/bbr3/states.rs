@@ -15,7 +15,8 @@ use units::{Duration, Time};
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 /// Drain ends after more than this number of rounds, even if too much data is still in flight.
 const DRAIN_ROUNDS: u64 = 3;
-/// Minimum wait between two probes, and maximum of the random time that is added to it, in seconds.
+/// Wait between two probes, in seconds: the fixed part, and the maximum of the random part. The wait ends earlier if
+/// IsRenoCoexistenceProbeTime() is true.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
 /// Maximum number of rounds from one probe to the next, for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
@@ -78,7 +79,7 @@ impl Bbr3 {
         f64::from(self.cycle.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)
     }
 
-    /// StartProbeBW_DOWN(): ends a probe, and begins to drain its queue.
+    /// StartProbeBW_DOWN(): starts a new ProbeBW cycle, in the state DOWN, which drains the queue.
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.reset_congestion_signals();
         self.bounds.probe_up_acked_per_inc = f64::INFINITY;
@@ -133,7 +134,8 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToProbeBW(): returns true if the wait since the last probe is over.
+    /// IsTimeToProbeBW(): returns true if the wait since the last probe is over, or if
+    /// IsRenoCoexistenceProbeTime() is true.
     fn is_time_to_probe_bw(&self, cwnd: f64, now: Time) -> bool {
         now > self.cycle.cycle_stamp + self.cycle.bw_probe_wait || self.is_reno_coexistence_probe_time(cwnd)
     }

@@ -34,9 +34,9 @@ pub(super) struct Path {
 #[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
-    /// Maximum delivery rate in the current round, bytes per second.
+    /// Maximum delivery rate in the current loss round, bytes per second.
     pub(super) bw_latest: f64,
-    /// Maximum number of bytes delivered in one rate sample of the current round.
+    /// Maximum number of bytes delivered in one rate sample of the current loss round.
     pub(super) inflight_latest: f64,
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,
