@@ -110,7 +110,7 @@ pub(crate) struct LedbatPp {
     beta: f64,
     filters: DelayFilters,
     slowdown: Option<Slowdown>,
-    /// Time at which the next slowdown begins; `NEVER` during a slowdown and during the first slow start.
+    /// Earliest time at which the next slowdown may begin; `NEVER` during a slowdown and during the first slow start.
     next: Time,
     /// Number of slowdowns that have begun.
     slowdowns: u32,

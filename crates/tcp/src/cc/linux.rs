@@ -90,9 +90,9 @@ pub(super) struct Growth {
     pub(super) last_max: f64,
     pub(super) curve: Curve,
     pub(super) epoch_start: Time,
-    /// Time of the last computation.
+    /// Time at which the target window was last computed.
     pub(super) last_time: Time,
-    /// Window at the last computation.
+    /// Window when the target window was last computed.
     pub(super) last_cwnd: u32,
     /// The window grows by one segment per `cnt` segments acknowledged. In Linux 2.6, ACKs are counted instead.
     pub(super) cnt: u32,
