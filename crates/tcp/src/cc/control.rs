@@ -436,7 +436,7 @@ pub(crate) trait Control: Sized {
     }
 
     /// Processes the end of an idle period. With a result of `None`, the sender keeps the pacing rate and the size of
-    /// segments, and restarts the window by the rules of the stack, as for a [`Drive`] with `reduction`.
+    /// segments. It restarts the window by the rules of the stack, unless [`Drive::reduction`] is false in the result.
     fn on_idle(&mut self, _w: Window, _silence: Silence) -> Option<Drive> {
         None
     }

@@ -1,7 +1,7 @@
 //! The two filters from which LEDBAT and LEDBAT++ compute the queueing delay: a base delay and a current delay.
 //!
 //! ```text
-//! base          = minimum delay of the last `base_history` minutes
+//! base          = minimum delay of the last `base_history` minutes that had samples
 //! queuing_delay = min of the last `current_filter` delays - base
 //! ```
 //!

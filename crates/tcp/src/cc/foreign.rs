@@ -224,7 +224,7 @@ impl ForeignController for Constant {
 /// An external controller, with its state for one end of a connection.
 pub(crate) struct Foreign {
     controller: AnyController,
-    /// Newest time that a call other than `on_lost` has passed.
+    /// Time of the last event that was reported to the controller, not counting lost segments.
     now: Time,
     /// True after the end of the connection, when timers no longer run.
     ended: bool,

@@ -5,7 +5,7 @@
 //! ```text
 //! delay          = TSval - TSecr of an ACK = receiver's time of the ACK - sender's time of the data
 //!                  (it includes the offset of the two clocks)
-//! base           = minimum delay of the last `base_history` minutes
+//! base           = minimum delay of the last `base_history` minutes that had samples
 //! queuing_delay  = min of the last `current_filter` delays - base
 //! off_target     = (TARGET - queuing_delay) / TARGET
 //! per ACK:         cwnd += GAIN * off_target * acked / cwnd

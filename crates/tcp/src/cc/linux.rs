@@ -27,7 +27,7 @@ pub(super) fn jiffies(t: Time) -> u64 {
 /// The estimate of Reno's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RenoEstimate {
-    /// Number of segments acknowledged since the estimate last grew. In Linux 2.6, ACKs are counted instead.
+    /// Number of acknowledged segments that have not made the estimate grow yet. In Linux 2.6, ACKs are counted instead.
     pub(super) acked: u32,
     pub(super) window: u32,
 }
@@ -96,7 +96,7 @@ pub(super) struct Growth {
     pub(super) last_cwnd: u32,
     /// The window grows by one segment per `cnt` segments acknowledged. In Linux 2.6, ACKs are counted instead.
     pub(super) cnt: u32,
-    /// Number of segments acknowledged since the window last grew. In Linux 2.6, ACKs are counted instead.
+    /// Number of acknowledged segments that have not made the window grow yet. In Linux 2.6, ACKs are counted instead.
     pub(super) cwnd_cnt: u32,
     pub(super) reno: RenoEstimate,
 }

@@ -37,7 +37,7 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Minimum virtual round-trip time: a shorter round trip is treated as if it took this long.
+/// Minimum virtual round-trip time: a shorter round trip may count as this long (see `prague_rtt`).
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// In version 0.7 of Prague, a round trip shorter than [`TARGET_RTT`] counts as [`TARGET_RTT`] once this number of
 /// rounds have ended outside slow start.
