@@ -341,7 +341,7 @@ pub(crate) struct Stack<'a> {
     pub(crate) whole_segments: bool,
     /// True if segments are paced regardless of the controller.
     pub(crate) paced: bool,
-    /// True if `ecn_feedback` makes ACKs report the number of marks.
+    /// True if `ecn_feedback` selects ACKs that report the number of marks, whether or not ECN is in use.
     pub(crate) counts_marks: bool,
 }
 
@@ -353,8 +353,8 @@ pub struct Origin<'a> {
     pub name: &'a dyn Fn() -> String,
 }
 
-/// Returns the window after a reduction is undone: the larger of `w` and the window `before` the reduction, or `w` if
-/// `before` is unknown.
+/// Returns the window and the threshold after a reduction is undone: for each, the larger of its value in `w` and its
+/// value in `before`, the window before the reduction. If `before` is unknown, returns `w`.
 pub(super) fn undone(w: Window, before: Option<Window>) -> Drive {
     let Some(before) = before else { return w.into() };
     Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
@@ -393,17 +393,17 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Processes the round-trip time of the handshake, `us` microseconds. With a result of `None`, the sender keeps the
-    /// window and the pacing rate.
+    /// Processes the round-trip time of the handshake, `us` microseconds. With a result of `None`, the window and the
+    /// controller's pacing rate stay as they are.
     fn on_handshake(&mut self, _w: Window, _now: Time, _us: u32) -> Option<Drive> {
         None
     }
 
-    /// Grows the window after an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
+    /// Updates the window after an ACK. The default of [`Control::on_ack`] calls this method unless `s.rests` is true.
     fn grow(&mut self, _w: &mut Window, _s: &AckSample) {}
 
     /// Processes an ACK that delivers data or carries an ECN echo. If `s.rests` is true, the window must not grow, and
-    /// the sender ignores the result unless [`Drive::converges`] is set in it.
+    /// the sender uses only [`Drive::probing_delay`] of the result, unless [`Drive::converges`] is set in it.
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         if !s.rests {
@@ -412,9 +412,10 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Responds to congestion: sets ssthresh from `base`, a number of segments. `base` is the window, or the data in
-    /// flight if that is smaller and the parameter `reduce_from_flight` is set. The sender decides how the window is
-    /// reduced to ssthresh.
+    /// Responds to congestion: sets ssthresh from `base`, a number of segments. `base` is the window (at most
+    /// `window_clamp`) or, if `reduce_from_flight` is set, the outstanding data if that is less. If
+    /// [`Drive::reduction`] is true in the result, the sender then reduces the window to ssthresh, except after a
+    /// timeout.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
     /// Processes a timeout, before the window becomes one segment plus the data still in flight. If the timeout
@@ -422,21 +423,22 @@ pub(crate) trait Control: Sized {
     /// window has already been reduced for the same loss.
     fn on_rto(&mut self, _w: Window) {}
 
-    /// Processes a segment declared lost. Called only if [`Needs::rates`] is set. If an ACK or a reordering window
-    /// reveals the loss, this call precedes `on_congestion` and `on_ack`. After a timeout, it follows `on_congestion`
-    /// and `on_rto`, and `w` is still the window before it becomes one segment plus the data still in flight.
+    /// Processes a segment declared lost. Called only if [`Needs::rates`] is set. If an ACK or the end of a reordering
+    /// window reveals the loss, this call precedes `on_congestion` and `on_ack`. After a timeout, it follows
+    /// `on_congestion` and `on_rto`, and `w` is still the window before it becomes one segment plus the data still in
+    /// flight.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
     /// Undoes the reduction by the last recovery or timeout, which was spurious. `before` is the window before this
-    /// reduction, or `None` if an ECN echo had also reduced the window. The sender always takes the window and the
-    /// threshold from the result. If [`Drive::reduction`] is false in the result, the sender also takes the pacing
-    /// rate.
+    /// reduction, with ssthresh raised to at least 3/4 of `cwnd`. It is `None` if an ECN echo had also reduced the
+    /// window. The sender always takes the window and the threshold from the result. If [`Drive::reduction`] is false
+    /// in the result, the sender also takes the pacing rate.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         undone(w, before)
     }
 
     /// Processes the end of an idle period. With a result of `None`, the sender keeps the pacing rate and the size of
-    /// segments, and restarts the window by the rules of the stack, as for a [`Drive`] with `reduction`.
+    /// segments. It restarts the window by the rules of the stack, unless [`Drive::reduction`] is false in the result.
     fn on_idle(&mut self, _w: Window, _silence: Silence) -> Option<Drive> {
         None
     }

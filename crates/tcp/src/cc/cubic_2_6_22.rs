@@ -25,7 +25,8 @@ use units::Time;
 
 /// Maximum growth after the plateau, segments per 100 ms.
 const MAX_INCREMENT: f64 = 16.0;
-/// Number of ACKs after which the window grows by one segment, before the first loss.
+/// While `loss_cwnd` is 0, the window grows by one segment per this number of segments acknowledged, or faster to keep
+/// up with Reno's estimate.
 const CNT_BEFORE_LOSS: u32 = 50;
 /// RTT sample in jiffies that replaces a sample of 0 jiffies.
 const SMALLEST_DELAY: f64 = 0.125;
@@ -36,9 +37,9 @@ const BETA: f64 = 819.0 / 1024.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cubic2622 {
     growth: Growth,
-    /// Minimum RTT, jiffies; 0 before the first sample.
+    /// Minimum RTT since the start of the connection or the last timeout, jiffies; 0 if there is no sample yet.
     delay_min: f64,
-    /// Window at the last loss; 0 before the first loss, and from a timeout until the next loss.
+    /// Window at the last loss or mark; 0 before the first one, and from a timeout until the next one.
     loss_cwnd: u32,
     /// Average number of segments per ACK, times 16.
     delayed_ack: u32,

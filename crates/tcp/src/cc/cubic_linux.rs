@@ -11,11 +11,11 @@
 //!
 //! All divisions are integer divisions. There are five other differences from RFC 9438. The estimate of Reno's window
 //! keeps its slope: alpha is never raised to 1 (§4.3). The curve is evaluated one minimum RTT ahead, not one smoothed
-//! RTT (§4.2). After a timeout, W_max is unknown until the next loss (in §4.8, it becomes the window with which
+//! RTT (§4.2). After a timeout, W_max is unknown until the next loss or mark (in §4.8, it becomes the window with which
 //! congestion avoidance begins). While W_max is unknown, the window grows by at least 5 % per round trip (§4.10 has no
-//! such rule). Only idle periods are excluded from t, each from its last transmission to the next (CA_EVENT_TX_START).
-//! Time in which the application sends less than the window counts, so the window may jump afterwards (§4.2 and §5.8
-//! exclude both).
+//! such rule). Only idle periods are excluded from t, each from the last transmission before it to the first one after
+//! it (CA_EVENT_TX_START). Time in which the application sends less than the window counts, so the window may jump
+//! afterwards (§4.2 and §5.8 exclude this time too).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; measurements of a kernel, which `bloatlab validate` compares with this model.
 //! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4,
@@ -49,7 +49,8 @@ pub(crate) struct CubicLinux {
 }
 
 impl CubicLinux {
-    /// Grows the window by one segment per `cnt` segments acknowledged. The remainder is carried over.
+    /// Grows the window by one segment per `cnt` segments acknowledged, and carries the remainder over. If `cnt` has
+    /// fallen to this remainder or below it, the whole remainder yields only one segment.
     fn add(&mut self, w: &mut Window, acked: u32) {
         if self.growth.cwnd_cnt >= self.growth.cnt {
             self.growth.cwnd_cnt = 0;

@@ -56,7 +56,7 @@ pub(crate) struct Cubic {
     w_max: f64,
     k: f64,
     w_est: f64,
-    /// Window before the last reduction.
+    /// Window before the last reduction, or FlightSize if it was smaller and `reduce_from_flight` is set.
     cwnd_prior: f64,
     /// Start of the current stage of congestion avoidance, moved forward by the periods in which the application limited
     /// the sender; `NEVER` if there is no current stage.

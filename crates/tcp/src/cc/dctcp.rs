@@ -12,11 +12,11 @@
 //!           old alpha;  alpha is in units of 1/1024, M counts segments:
 //!             alpha <- alpha - (alpha >> 4) + 64 marked / segments,  but alpha below 16 counts as 0
 //!             ssthresh = cwnd - (cwnd alpha >> 11),  in whole segments, so there is no cut if alpha / 1024 < 2 / cwnd
-//!           the sender's `reduction` lowers the window to ssthresh within a round;  it does not grow in this round
+//!           the sender's `reduction` lowers cwnd to ssthresh within a round;  cwnd does not grow in this round
 //! ```
 //!
-//! In equilibrium the window is 2/alpha segments. A queue that marks every packet while it is longer than a threshold tends to
-//! mark all packets of a round or none.
+//! If every round has marks, the window settles at 2/alpha segments. A queue that marks every packet while it is longer
+//! than a threshold tends instead to mark all packets of a round or none.
 //!
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
 //! Departs: in Linux, a loss in the round after a mark also halves the window; here only the cut for the mark applies.

@@ -1,7 +1,7 @@
 //! The two filters from which LEDBAT and LEDBAT++ compute the queueing delay: a base delay and a current delay.
 //!
 //! ```text
-//! base          = minimum delay of the last `base_history` minutes
+//! base          = minimum delay of the last `base_history` minutes that had samples
 //! queuing_delay = min of the last `current_filter` delays - base
 //! ```
 //!
@@ -13,7 +13,8 @@ use units::Time;
 
 const MINUTE: u64 = 60_000_000_000;
 
-/// The filters of one flow. Delays are in microseconds modulo 2^32, so only their differences are meaningful.
+/// The filters of one flow. Delays are in microseconds modulo 2^32. One-way delays include the offset between the two
+/// clocks, so only their differences are meaningful.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DelayFilters {
     /// BASE_HISTORY, minutes.
@@ -22,9 +23,9 @@ pub(super) struct DelayFilters {
     current_filter: u32,
     /// The minimum delay in each of the last `base_history` minutes that had samples, oldest first.
     base: VecDeque<u32>,
-    /// Number of the newest minute.
+    /// Number of the newest minute in `base`, counted from time 0.
     minute: u64,
-    /// The last delays, newest last.
+    /// The last `current_filter` delays, newest last.
     current: VecDeque<u32>,
 }
 

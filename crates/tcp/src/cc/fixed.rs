@@ -10,7 +10,8 @@
 //! real controller, and `fixed` holds the window between two settings. Unsuitable for the Internet.
 //!
 //! Source: RFC 5681 §3.1 for slow start.
-//! Departs: a loss lowers neither cwnd nor ssthresh. After a timeout, the window begins at one segment, as in every sender.
+//! Departs: a loss lowers neither cwnd nor ssthresh. After a timeout, the window begins at one segment plus the data
+//! still in flight, as with every controller.
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Responder, Silence, Stack, Window};
 use super::shared::NoParams;

@@ -5,7 +5,8 @@
 //!                        + the time of each call, and a timer, which built-in controllers lack
 //! ```
 //!
-//! Source: none; users write their own controllers. Nothing here depends on the language of the controller.
+//! Source: none; users write their own controllers. Only the parameters are specific to Python. The calls do not depend
+//! on the language of the controller.
 
 use super::control::{
     AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, LostSegment, Needs, Origin, Responder, Silence, Stack,
@@ -40,7 +41,7 @@ pub struct StackFacts {
     pub whole_segments: bool,
     /// True if segments are paced regardless of the controller.
     pub paced: bool,
-    /// True if `ecn_feedback` makes ACKs report the number of marks.
+    /// True if `ecn_feedback` selects ACKs that report the number of marks, whether or not ECN is in use.
     pub counts_marks: bool,
 }
 
@@ -71,13 +72,13 @@ pub trait ForeignController: Send + Sync {
     }
     /// Provides the controller with information about its connection. Called before the connection opens.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
-    /// Processes the round-trip time of the handshake, `us` microseconds. With a result of `None`, the sender keeps the
-    /// window and the pacing rate.
+    /// Processes the round-trip time of the handshake, `us` microseconds. With a result of `None`, the window and the
+    /// controller's pacing rate stay as they are.
     fn on_handshake(&mut self, _w: Window, _now: Time, _us: u32) -> Option<Drive> {
         None
     }
-    /// Processes an ACK that delivers data or carries an ECN echo (ECE). If `s.rests` is true, the result is ignored
-    /// unless [`Drive::converges`] is set in it.
+    /// Processes an ACK that delivers data or carries an ECN echo (ECE). If `s.rests` is true, the sender uses
+    /// only [`Drive::probing_delay`] of the result, unless [`Drive::converges`] is set in it.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
     /// Responds to congestion: sets ssthresh from `base`, a number of segments. If the result has an infinite ssthresh
     /// and leaves the reduction to the sender, ssthresh is set to `cwnd`.
@@ -205,7 +206,7 @@ pub fn fault(d: &Drive, mss: u32) -> Option<String> {
         })
 }
 
-/// A placeholder for a controller that was not supplied, or that has failed: the window stays as it is.
+/// A placeholder for a controller that was not supplied, or that has failed. It changes neither window nor ssthresh.
 pub struct Constant;
 
 impl ForeignController for Constant {
@@ -223,7 +224,7 @@ impl ForeignController for Constant {
 /// An external controller, with its state for one end of a connection.
 pub(crate) struct Foreign {
     controller: AnyController,
-    /// Time of the last call, `on_lost` excepted.
+    /// Time of the last event that was reported to the controller, not counting lost segments.
     now: Time,
     /// True after the end of the connection, when timers no longer run.
     ended: bool,

@@ -20,8 +20,8 @@ const LOW_WINDOW: f64 = 16.0;
 const MIN_SAMPLES: u8 = 8;
 /// Maximum gap between two ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Time added to the required length of a train, to allow for the sender's bursts. Linux adds less at rates above 2
-/// Gbit/s.
+/// Time added to the minimum RTT in the test of ACK trains, to allow for the sender's bursts. Linux adds less at rates
+/// above 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Minimum and maximum, in microseconds, of the delay test's threshold: the amount by which the RTT must exceed the
 /// minimum RTT.
@@ -39,12 +39,14 @@ pub(super) struct HyStart {
     last_ack: Time,
     /// The round ends with the ACK of this byte.
     end_seq: u64,
-    /// Minimum RTT of the round, microseconds.
+    /// Minimum RTT of the round, microseconds; `u32::MAX` if there is no sample yet.
     curr_rtt: u32,
-    /// Minimum RTT of the connection, microseconds.
+    /// Minimum RTT since the start of the connection or the last timeout, microseconds; `u32::MAX` if there is no
+    /// sample yet.
     min_rtt: u32,
     samples: u8,
-    /// True if HyStart has ended slow start. HyStart then only updates the minimum RTT, until a timeout resets it.
+    /// True if HyStart has ended slow start. HyStart then only updates the minimum RTT, until a timeout resets all
+    /// measurements.
     found: bool,
 }
 
@@ -72,7 +74,7 @@ impl HyStart {
         out.flag("hystart_found", self.found);
     }
 
-    /// Processes an ACK of new data. If HyStart is off, only the minimum RTT is updated.
+    /// Processes an ACK. If HyStart is off or slow start has ended, only the minimum RTT is updated.
     #[inline]
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {

@@ -5,7 +5,7 @@
 //! ```text
 //! delay          = TSval - TSecr of an ACK = receiver's time of the ACK - sender's time of the data
 //!                  (it includes the offset of the two clocks)
-//! base           = minimum delay of the last `base_history` minutes
+//! base           = minimum delay of the last `base_history` minutes that had samples
 //! queuing_delay  = min of the last `current_filter` delays - base
 //! off_target     = (TARGET - queuing_delay) / TARGET
 //! per ACK:         cwnd += GAIN * off_target * acked / cwnd
@@ -67,8 +67,8 @@ group! {
         pub base_history: u32 = 10,
         /// CURRENT_FILTER: number of recent samples. The current delay is the smallest of these samples. Default 4.
         pub current_filter: u32 = 4,
-        /// If true, a connection begins with slow start. Slow start lasts until a loss, or until the queueing delay
-        /// reaches the target. Default false.
+        /// If true, the window grows by slow start at the beginning of a connection and after a timeout. Slow start
+        /// ends at a loss or a mark, at ssthresh, or when the queueing delay reaches the target. Default false.
         pub slow_start: bool = false,
     }
 

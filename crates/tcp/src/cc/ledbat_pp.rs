@@ -15,8 +15,9 @@
 //! loss:           as in LEDBAT
 //! ```
 //!
-//! The constant growth and the proportional reduction make competing flows converge to equal windows. During slowdowns, each flow
-//! sees the empty path, which a latecomer never sees with LEDBAT. Slowdowns cost at most a tenth of the link's capacity.
+//! The constant growth and the proportional reduction make competing flows converge to equal windows. During slowdowns,
+//! a flow can see the empty path, which a latecomer never sees with LEDBAT. Slowdowns cost at most a tenth of the link's
+//! capacity.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not
 //! available, and version 06 (January 2026) was not compared.
@@ -110,7 +111,7 @@ pub(crate) struct LedbatPp {
     beta: f64,
     filters: DelayFilters,
     slowdown: Option<Slowdown>,
-    /// Time at which the next slowdown begins; `NEVER` during a slowdown and during the first slow start.
+    /// Earliest time at which the next slowdown may begin; `NEVER` during a slowdown and during the first slow start.
     next: Time,
     /// Number of slowdowns that have begun.
     slowdowns: u32,

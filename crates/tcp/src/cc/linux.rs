@@ -27,7 +27,7 @@ pub(super) fn jiffies(t: Time) -> u64 {
 /// The estimate of Reno's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RenoEstimate {
-    /// Number of segments acknowledged since the estimate last grew. In Linux 2.6, ACKs are counted instead.
+    /// Number of acknowledged segments that have not made the estimate grow yet. In Linux 2.6, ACKs are counted instead.
     pub(super) acked: u32,
     pub(super) window: u32,
 }
@@ -90,13 +90,13 @@ pub(super) struct Growth {
     pub(super) last_max: f64,
     pub(super) curve: Curve,
     pub(super) epoch_start: Time,
-    /// Time of the last computation.
+    /// Time at which the target window was last computed.
     pub(super) last_time: Time,
-    /// Window at the last computation.
+    /// Window when the target window was last computed.
     pub(super) last_cwnd: u32,
     /// The window grows by one segment per `cnt` segments acknowledged. In Linux 2.6, ACKs are counted instead.
     pub(super) cnt: u32,
-    /// Number of segments acknowledged since the window last grew. In Linux 2.6, ACKs are counted instead.
+    /// Number of acknowledged segments that have not made the window grow yet. In Linux 2.6, ACKs are counted instead.
     pub(super) cwnd_cnt: u32,
     pub(super) reno: RenoEstimate,
 }

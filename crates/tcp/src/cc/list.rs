@@ -16,8 +16,8 @@ macro_rules! controllers {
             /// LEDBAT, low extra delay background transport: yields to other traffic when the one-way delay grows.
             /// Needs `timestamps`. Source: RFC 6817.
             "ledbat" Ledbat(ledbat::Ledbat),
-            /// LEDBAT++: like LEDBAT, but it measures round-trip times, grows more slowly than Reno (at long round-trip
-            /// times, as fast as Reno), and empties its queue periodically. Source:
+            /// LEDBAT++: like LEDBAT, but it measures round-trip times, grows as fast as Reno at long round-trip times
+            /// and more slowly at short ones, and empties its queue periodically. Source:
             /// draft-irtf-iccrg-ledbat-plus-plus-01.
             "ledbat++" LedbatPp(ledbat_pp::LedbatPp),
             /// BBR version 1: paces according to a model of the path.

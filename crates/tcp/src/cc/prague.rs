@@ -15,8 +15,8 @@
 //! segments               payload = half of the data sent in v, from 150 bytes to the MSS;  below 1 Mbit/s, two shrunk segments leave in v
 //! ```
 //!
-//! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms.
-//! Unlike in Linux's DCTCP, the window also grows in rounds with marks.
+//! If a share p of segments is marked, at even intervals, flows with round-trip times below 25 ms all send 2 (1 - p) /
+//! p segments in 25 ms. Unlike in Linux's DCTCP, the window also grows in rounds with marks.
 //!
 //! Without AccECN, Prague does not send ECT, and behaves like Reno.
 //!
@@ -37,7 +37,7 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Minimum virtual round-trip time: a shorter round trip is treated as if it took this long.
+/// Minimum virtual round-trip time: a shorter round trip may count as this long (see `prague_rtt`).
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// In version 0.7 of Prague, a round trip shorter than [`TARGET_RTT`] counts as [`TARGET_RTT`] once this number of
 /// rounds have ended outside slow start.
@@ -54,7 +54,8 @@ const SEGMENTS: f64 = 2.0;
 const LEAST_RATE: f64 = 12_500.0;
 /// Number of bursts per second: a burst holds the data that the pacing rate sends in 1/4096 s (about 250 us).
 const BURSTS: f64 = 4096.0;
-/// Maximum window, in segments, at which only pacing limits the flow.
+/// Maximum window, in segments, at which W is kept at the minimum rate or above, and the pacing rate may vary by
+/// [`DITHER`].
 const RATE_MODE: f64 = 4.0;
 /// Relative change of the pacing rate. In the first half of a virtual round trip, the flow sends W (1 + DITHER)
 /// segments per round trip, and in the second half W (1 - DITHER). The rate changes in this way only if the window is
@@ -90,8 +91,9 @@ words! {
         /// segments that are marked.) With this value, the rate of a flow is that of the draft's formula.   Source:
         /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
-        /// A mark may cut the window again once all data that was sent before the last cut has been acknowledged.
-        /// Windows are up to a fifth larger than with `rounds`. Source: Linux (L4STeam).
+        /// A mark may cut the window again once all data that was sent before the last cut has been acknowledged. While
+        /// short round-trip times count as 25 ms, at least 25 ms pass between two cuts. Windows are up to a fifth
+        /// larger than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

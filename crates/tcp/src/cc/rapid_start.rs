@@ -1,5 +1,5 @@
 //! Rapid Start: a first slow start that triples the window per round trip while no queue grows, and a first recovery that
-//! reduces the window by ack_factor times the data that arrived plus loss_factor times the data lost.
+//! sizes the window by the amount of data that arrives.
 //!
 //! ```text
 //! each ACK:   queue_buildup_thresh = min(min_rtt + 4 ms, 1.1 min_rtt);  rtt_floor = minimum RTT of the round so far
@@ -10,13 +10,14 @@
 //! ```
 //!
 //! If a queue overflow caused all losses, the part of the flight that arrived is the amount that the path and its buffer hold.
-//! At the end of the recovery, the window is beta times this amount, however much was lost.
+//! At the end of the recovery, the window is beta times this amount, if at most two thirds of the flight were lost.
 //!
 //! Source: draft-kazuho-ccwg-rapid-start-02 §3.2, §3.3.
-//! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack sends twice the window in a round
-//! trip. The initial window is the stack's. Bytes count as acknowledged or lost only up to the number in flight when the
-//! recovery began. So retransmissions that arrive within the recovery do not reduce the window further; QUIC would count such
-//! retransmissions in a later recovery period. After a timeout, Rapid Start ends, and the controller's own ssthresh applies.
+//! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack paces at two windows per
+//! round trip. The initial window is the stack's. Bytes count as acknowledged or lost only up to the number in flight
+//! when the recovery began. So retransmissions that arrive within the recovery do not reduce the window further; QUIC
+//! would count such retransmissions in a later recovery period. After a timeout, Rapid Start ends, and the controller's
+//! own ssthresh applies.
 
 use super::control::{AckSample, Drive, Stack, Window};
 use crate::stats::State;
