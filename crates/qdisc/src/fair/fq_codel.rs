@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued.
-//! Linux compares the backlog of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
+//! Linux counts the bytes of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
 //! CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). If many flows have one or two packets
 //! each, they lose packets with "total", but not with "own". Linux also counts overflow drops as CoDel's drops
 //! (`overflow_counts`); the RFC does not mention this.
