@@ -61,7 +61,7 @@ params! {
         /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
         /// The backlog that CoDel uses for one of its rules: it drops nothing while this backlog is at most
-        /// `max_packet` of the discipline `codel`, by default 1514 bytes.
+        /// `max_packet` of the discipline `codel`, which is 1514 bytes with the variants rfc8289 and linux.
         law_sees: LawSees = LawSees::Total,
         /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
         /// drops more often.
