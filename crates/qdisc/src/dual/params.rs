@@ -17,7 +17,7 @@ const FRAME: u64 = 1514;
 const MTU: u64 = 1500;
 /// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
-/// Linux's smallest gain, 1/s. Its gains are multiples of this one.
+/// Linux's smallest gain, 1/s. All gains in Linux are multiples of it.
 const LEAST_GAIN: f64 = 1.0 / 256.0;
 
 /// A published version. It determines the values of the parameters that are omitted (null).
@@ -33,11 +33,11 @@ pub enum Dualpi2Variant {
     Rfc9332,
 }
 
-/// How packets of L are marked for L's own delay.
+/// How packets of L are marked because of L's own delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
-    /// Marks every packet that has waited longer than `step_thresh`.
+    /// Marks packets that exceed the threshold `step_thresh`.
     Step,
     /// Marks with a probability that rises from 0 at `min_th` to 1 at `max_th`, or with k p' if this is larger.
     Ramp,
@@ -60,7 +60,7 @@ params! {
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
         },
         /// Maximum length of both queues together in bytes, in addition to `limit`; null: two frames of 1514 bytes for each
-        /// packet of `limit` (linux), no such limit (rfc9332).
+        /// packet of `limit` (linux with a `limit` in packets), otherwise no such limit.
         memory_limit: Option<Bytes> = None,
         /// Target delay of the controller. It is compared with the sojourn time of the packet at the head of L or of C,
         /// whichever is longer.
@@ -90,8 +90,8 @@ params! {
         /// Coupling factor k of the coupled law: above 0 and at most 255. With variant linux, it must be a whole
         /// number.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked because of L's own delay. A packet that both the coupled law and the step mark
-        /// counts as two marks, as in the kernel's statistics. Null: step (linux), ramp (rfc9332).
+        /// How packets of L are marked because of L's own delay. A packet that is marked by the coupled law and by the
+        /// step counts as two marks, as in the kernel's statistics. Null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets, such as "5p", is
         /// also valid. A packet is then marked if it leaves more packets than this number behind in L.
@@ -115,8 +115,8 @@ params! {
         /// (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
         /// Drops packets on overload, that is, when k p' reaches 1. L then drops packets with probability p'^2 and
-        /// marks all others. C drops packets with probability p'^2, even if they are ECN-capable. If false, p' is
-        /// limited to 1/k, and the queues may grow to their limit.
+        /// marks its other L4S packets. C drops packets with probability p'^2, even if they are ECN-capable. If false,
+        /// p' is limited to 1/k, and the queues may grow to their limit.
         drop_overload: bool = true,
         /// Applies the coupled law when a packet arrives, instead of when the packet leaves. The step still applies
         /// when the packet leaves. Not valid if `native` is ramp.

@@ -7,7 +7,8 @@
 //! recur(p)        count <- count + p;  if count > 1: count <- count - 1, and the draw is a hit
 //! ```
 //!
-//! [`Base::Integer`] is Linux's arithmetic: p' in units of 2^-32, gains per 64 ns; divisions discard the remainder.
+//! [`Base::Integer`] is Linux's arithmetic: p' in units of 2^-32, and gains in these units per 64 ns of delay. Divisions
+//! discard the remainder.
 //!
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
 //! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, so it may hit even if p'
@@ -48,9 +49,9 @@ pub(crate) enum Base {
     Integer {
         /// p' x 2^32.
         p: u32,
-        /// Increase of `p`, in units of 2^-32, for every 64 ns by which the delay exceeds the target, as in Linux.
+        /// Increase of `p` at an update, in units of 2^-32, for every 64 ns by which the delay exceeds the target.
         alpha: u64,
-        /// Increase of `p`, in units of 2^-32, for every 64 ns by which the delay has grown since the last update.
+        /// Increase of `p` at an update, in units of 2^-32, for every 64 ns by which the delay grew since the last one.
         beta: u64,
     },
 }

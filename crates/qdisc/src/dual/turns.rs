@@ -25,7 +25,8 @@ pub(crate) enum Turns {
         weight_l: i64,
         /// Weight of C, in millionths.
         weight_c: i64,
-        /// Credit, in millionths of a byte. L has the turn while the credit is 0 or below, and C while it is above 0.
+        /// Credit, in millionths of a byte. While both queues have packets, L has the turn if the credit is 0 or below,
+        /// and C if it is above 0.
         credit: i64,
     },
     /// Serves both queues in order of arrival, but treats each packet of L as if the packet had arrived earlier by this
@@ -66,7 +67,7 @@ impl Turns {
         }
     }
 
-    /// Returns the credit in bytes, or `None` for a time-shifted FIFO. L has the turn if the credit is 0 or below.
+    /// Returns the credit in bytes, or `None` for a time-shifted FIFO.
     pub(crate) fn credit(&self) -> Option<f64> {
         match self {
             Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),

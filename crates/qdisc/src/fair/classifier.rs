@@ -39,7 +39,7 @@ pub enum ClassifierSpec {
     /// A hash selects a group of queues. A flow takes the first unused queue of the group, and keeps it while the flow
     /// is active.
     SerialSearch(SerialSearchParams),
-    /// Every flow has a queue of its own.
+    /// Every flow has a queue of its own, unless its code point is in `shared_dscp`.
     Isolated(IsolatedParams),
     /// Each queue is a priority band. The type of service, code point, protocol, ports or addresses of a packet select
     /// its band (tc prio). Use this classifier with the scheduler `strict_priority`.
@@ -72,7 +72,7 @@ pub enum WhenFull {
     First,
     /// The queue of the group with the fewest bytes.
     LeastLoaded,
-    /// The queue of the group that further bits of the hash select, as in CAKE.
+    /// A queue of the group, selected by further bits of the hash, as in CAKE.
     Hashed,
 }
 
@@ -235,8 +235,8 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // The slot now belongs to another flow. Packets of the slot's previous flow may still be queued, but
-            // `waiting` does not count them.
+            // The session is new, or holds the state of another flow in this slot. `waiting` will not count packets that
+            // are already queued.
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
             let kept = if own { last } else { NONE };
@@ -331,7 +331,7 @@ impl Classifier {
         }
     }
 
-    /// Returns the current salt. Draws the salt from the queue's own random stream on first use, and draws a new one on
+    /// Returns the current salt. Draws the salt from the discipline's random stream on first use, and draws a new one on
     /// the first use after each interval of `perturb`.
     #[inline]
     fn salt(&mut self, cx: &mut Context<'_>) -> u32 {

@@ -94,8 +94,8 @@ mod tests {
     use super::*;
     use crate::Spec;
 
-    /// Returns true if `count` hits in `trials` trials with probability `p` are within 4 standard deviations of the expected
-    /// number.
+    /// Returns true if `count` hits in `trials` trials with probability `p` differ from the expected number by less than 4
+    /// standard deviations plus 1.
     fn near(count: u64, trials: u64, p: f64) -> bool {
         let (n, sd) = (trials as f64, (trials as f64 * p * (1.0 - p)).sqrt());
         (count as f64 - n * p).abs() < 4.0 * sd + 1.0

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued.
-//! Linux compares the backlog of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
+//! Linux counts the bytes of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
 //! CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). If many flows have one or two packets
 //! each, they lose packets with "total", but not with "own". Linux also counts overflow drops as CoDel's drops
 //! (`overflow_counts`); the RFC does not mention this.
@@ -61,7 +61,7 @@ params! {
         /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
         /// The backlog that CoDel uses for one of its rules: it drops nothing while this backlog is at most
-        /// `max_packet` of the discipline `codel`, by default 1514 bytes.
+        /// `max_packet` of the discipline `codel`, which is 1514 bytes with the variants rfc8289 and linux.
         law_sees: LawSees = LawSees::Total,
         /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
         /// drops more often.

@@ -10,7 +10,7 @@ use crate::{AnyLaw, Context, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, FlowId, MarkReason, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
-/// The one implementation of all fair disciplines (Type A of ARRIS 2013). The disciplines differ in the classifier, the
+/// The implementation that all fair disciplines of this module share. The disciplines differ in the classifier, the
 /// scheduler, the overflow rule and the law that they choose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fair {

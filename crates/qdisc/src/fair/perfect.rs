@@ -5,9 +5,9 @@
 //!                          while m other queues are backlogged with packets of s bytes
 //! ```
 //!
-//! C is the rate of the link. The lone packet waits for the rest of the packet in transmission and for one packet of
-//! each other queue, because a queue that becomes active joins the end of the round. To force collisions, `shared_dscp`
-//! lists code points: all flows with the same listed code point share one queue.
+//! C is the rate of the link. The lone packet waits for the rest of the packet in transmission and for one packet from
+//! each of the m queues, because a queue that becomes active joins the end of the round. To force collisions,
+//! `shared_dscp` lists code points: all flows with the same listed code point share one queue.
 //!
 //! Source: ARRIS 2013 Figures 5 to 7. Departs: none known. The overflow rule is a parameter, because ARRIS 2013 does
 //! not specify one.

@@ -1,4 +1,4 @@
-//! BLUE: a drop probability that rises on overflow and falls while the link is idle.
+//! BLUE: a drop probability that rises on overflow and falls when the link finds the queue empty.
 //!
 //! ```text
 //! overflow     p <- min(1, p + increment)    link idle    p <- max(0, p - decrement)
@@ -18,15 +18,15 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
 params! {
     /// Parameters of BLUE. It drops or marks each arrival with a probability that starts at 0. The probability rises
-    /// when the queue overflows, and falls when the link is idle.
+    /// when the queue overflows, and falls when the link finds the queue empty.
     pub struct BlueParams {
         /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
         /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// d1, the increase of the probability when the queue overflows.
         increment: Prob = Prob::constant(0.02),
-        /// d2, the decrease of the probability when the link finds no packet to send. It may not exceed `increment`,
-        /// and is usually much smaller.
+        /// d2, the decrease of the probability when the link finds the queue empty. It may not exceed `increment`, and
+        /// is usually much smaller.
         decrement: Prob = Prob::constant(0.002),
         /// Minimum time between two changes of the probability.
         freeze_time: Duration = Duration::from_millis(100),
@@ -55,7 +55,7 @@ impl LawParams for BlueParams {
 pub struct Blue {
     params: BlueParams,
     p: f64,
-    /// Time of the last step, even if it left `p` at 0 or 1.
+    /// Time of the last step, even if `p` was already 0 or 1 and did not change.
     last_update: Option<Time>,
 }
 

@@ -11,8 +11,8 @@
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! The step `rest` follows every decision on a head. If drop_next is still past after a drop or mark, more steps are
-//! overdue. After a drop, `rest` leaves drop_next unchanged, so these steps follow at the next packets. After a mark,
+//! The line `rest` is applied after every decision on a head. If drop_next is still past after a drop or mark, more drops
+//! are overdue. After a drop, `rest` leaves drop_next unchanged, so the overdue drops hit the next packets. After a mark,
 //! which does not count as a drop here, `rest` sets drop_next to now, and the schedule restarts there. When the delay
 //! rises above target and count is 0, `rest` tests the old value of drop_next, which is past if there was no packet for
 //! more than an interval. Then the first packet above target sets drop_next to now, and the second packet is dropped.
@@ -24,7 +24,7 @@
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
 //! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires the delay to exceed four
-//! packet times (in ingress mode, also two for each bulk flow). At 5 Mbit/s, where two packets take 4.8 ms, ten Reno flows
+//! packet times (in ingress mode, also two per bulk flow). At 5 Mbit/s, where two packets take 4.8 ms, ten Reno flows
 //! therefore leave 4 % of the link unused, and 5 % with ECN. With a target of 10 ms, they leave 1 % and 2 % unused. As in CAKE,
 //! the last packet of a queue is never dropped at the head.
 
@@ -89,7 +89,7 @@ impl LawParams for CobaltParams {
 /// COBALT's state for one queue. Names are CAKE's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CobaltState {
-    /// CoDel's count of drops, which is decremented step by step while the delay is below target.
+    /// CoDel's count. It grows by 1 with each drop or mark, and falls step by step while the delay is not above target.
     pub count: u32,
     /// Time of the next drop or, while not dropping, of the next decrement of `count`. While `count` is 0, an interval
     /// after the last head; if `count` fell to 0 while the queue was empty, an interval after that decrement was due.

@@ -70,8 +70,8 @@ pub struct CodelState {
     /// target, or while so few bytes are queued that CoDel never drops.
     pub first_above_time: Option<Time>,
     /// Time of the next drop. Outside the dropping state, the time at which the next drop would have been due if the
-    /// last cycle had not ended. But if the cycle ended right after a drop (not its first), the time at which that drop
-    /// was due.
+    /// last cycle (stay in the dropping state) had not ended. But if the cycle ended right after a drop (not its first),
+    /// the time at which that drop was due.
     pub drop_next: Time,
     /// The number that determines the drop rate. A cycle begins with 1 or, soon after another cycle, with the number
     /// that `reentry` specifies. Each further drop or mark adds 1; with `if_still_above`, a drop does so only if the next

@@ -79,8 +79,8 @@ impl Protection {
     }
 
     /// Adds an arriving packet to its flow's score. Returns true if the packet is sanctioned, that is, if it must go to
-    /// the Classic queue because its flow's score is too high (RFC 9957's `qprotect`). `size` is the packet's size in
-    /// bytes, `qdelay` is the delay of the Low Latency queue when the packet arrives, and `critical` is CRITICALqL.
+    /// the Classic queue because its flow's score is too high for the present delay (RFC 9957's `qprotect`). `size` is
+    /// the packet's size in bytes, `qdelay` is the delay of the Low Latency queue, and `critical` is CRITICALqL.
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),

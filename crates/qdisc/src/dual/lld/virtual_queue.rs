@@ -1,4 +1,4 @@
-//! The virtual queue of an upstream: the delay of the Low Latency queue without the time that bytes wait for the request loop.
+//! The virtual queue of an upstream, which estimates the delay of the Low Latency queue without the wait for grants.
 //!
 //! ```text
 //! vq          drains 1 s per s;  an arriving packet adds 8 x size / MAX_RATE;  undone if the packet does not stay in L
@@ -48,8 +48,8 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
 pub(crate) struct VirtualQueue {
     of: RequestLoop,
     rate: BitRate,
-    /// Number of bytes that wait for grants on average if there is no congestion. Only the bytes beyond this number
-    /// form a real queue.
+    /// Number of bytes that wait for grants, on average, if bytes arrive at MAX_RATE without congestion. Only the bytes
+    /// beyond this number form a real queue.
     allowed: u64,
     vq: Duration,
     /// Time at which the value of `vq` was computed.
@@ -96,8 +96,7 @@ impl VirtualQueue {
         self.vq
     }
 
-    /// Takes the `bytes` of the packet that has just arrived out of the virtual queue, because the packet does not stay
-    /// in L.
+    /// Undoes `arrive` for the packet that has just arrived, because it does not stay in L. `bytes` is the packet's size.
     pub(crate) fn take_back(&mut self, bytes: u64) {
         self.vq = self.vq.saturating_sub(self.rate.time_for(bytes));
     }
