@@ -9,7 +9,7 @@ group! {
         /// If true, connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends
         /// are established at once and send no FIN.
         pub handshake: bool = true,
-        /// Longest wait between two SYNs.
+        /// Longest wait before a SYN or SYN-ACK is sent again.
         pub max_syn_rto: Duration = Duration::from_secs(120),
         /// Number n of SYN timeouts without backoff. The first n timeouts of the client's SYN do not double the wait,
         /// and do not count towards `syn_retries`. In Linux since version 6.5, n is 4.
