@@ -36,7 +36,7 @@ struct Sent {
     order: u32,
     /// True if the segment was marked lost and its loss was already reported.
     gone: bool,
-    /// True if the receiver has the segment, perhaps out of order.
+    /// True if the segment was SACKed.
     done: bool,
 }
 
@@ -58,7 +58,8 @@ pub(crate) struct Sampler {
     delivered_at: Time,
     /// Send time of the first segment of the flight being measured.
     first_at: Time,
-    /// Samples are application-limited until more than this number of bytes are delivered; 0 if they are not limited.
+    /// Segments sent now are application-limited. This ends when more than this number of bytes are delivered; 0 if they
+    /// are not limited.
     limited_until: u64,
     /// Minimum RTT so far, microseconds.
     min_rtt_us: Option<u32>,
@@ -91,9 +92,10 @@ impl Sampler {
         self.min_rtt_us = Some(us);
     }
 
-    /// Records that a segment of `bytes` is sent. `in_flight` excludes this segment. For a retransmission, `again` is its position
-    /// on the scoreboard. The intervals restart only if no segment is outstanding. It is not enough that none is in
-    /// flight: after a timeout, all outstanding segments may be marked lost, but a late ACK can still deliver them.
+    /// Records that a segment of `bytes` is sent. `in_flight` excludes this segment. For a retransmission, `again` is its
+    /// position on the scoreboard. If no segment is outstanding, `first_at` and `delivered_at` become `now`. It is not
+    /// enough that none is in flight: after a timeout, all outstanding segments may be marked lost, but a late ACK can
+    /// still deliver them.
     pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
         if bytes > 0 && self.sent.is_empty() {
             (self.first_at, self.delivered_at) = (now, now);
@@ -161,13 +163,13 @@ impl Sampler {
         }
     }
 
-    /// Returns true if samples are currently application-limited.
+    /// Returns true if segments sent now are application-limited.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.limited_until > 0
     }
 
-    /// Records that the application had nothing to send although the window had room, or that the controller keeps the
-    /// window small on purpose.
+    /// Records that the application had less than a full segment to send although the window had room, or that the
+    /// controller keeps the window small on purpose.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }

@@ -1,4 +1,4 @@
-//! Loss detection: three algorithms, each with its own state. A segment is deemed lost:
+//! Loss detection: three algorithms. A segment is deemed lost:
 //!
 //! ```text
 //! Dupack   after DupThresh duplicate ACKs (only the first segment), or by IsLost         RFC 5681 §3.2, RFC 6675 §4
@@ -165,8 +165,9 @@ impl Detection {
         p.detection.recovery == Recovery::Sack && matches!(self, Self::Dupack)
     }
 
-    /// Ends a recovery, or the repair after a timeout. FACK then clears the marks SACKED, LOST and RETX of all
-    /// outstanding segments, and the result is true. The other algorithms do nothing, and the result is false.
+    /// Ends a recovery, the response to an ECN echo, or the repair after a timeout. FACK then clears the marks SACKED,
+    /// LOST and RETX of all outstanding segments, and the result is true. The other algorithms do nothing, and the result
+    /// is false.
     pub(crate) fn end_repair(&mut self, board: &mut Scoreboard) -> bool {
         let Self::Fack(fack) = self else { return false };
         fack.end_recovery(board);

@@ -83,7 +83,7 @@ impl Endpoint {
     }
 
     /// Sets the round-trip estimate of an endpoint without a handshake, as if a handshake had taken `rtt`. Must be called
-    /// before `connect`.
+    /// before `connect` or `listen`.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);

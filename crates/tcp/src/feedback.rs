@@ -10,7 +10,7 @@
 //! With DCTCP's feedback, ACKs with ECE acknowledge exactly the marked bytes, with or without delayed ACKs, as long as
 //! segments arrive in order and no ACK is lost.
 //!
-//! Source: RFC 3168 §6.1.3; RFC 8257 §3.2, which allows the two ACKs.
+//! Source: RFC 3168 §6.1.3; RFC 8257 §3.2, which allows both ACKs when DCTCP.CE changes.
 
 use crate::params::EcnFeedback;
 use crate::segment::Segment;

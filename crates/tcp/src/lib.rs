@@ -17,10 +17,10 @@
 //! * A plain data segment comes from a side that has received nothing but the peer's SYN. Its `ack` is 1, it has no
 //!   SACK blocks, and its echo yields no RTT sample. These three fields can be omitted (a `ts_ecr` of 0 means that
 //!   there is no echo).
-//! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried as a whole: the receiver reads every field.
+//! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried as a whole.
 //! * A pure ACK without SACK, ECE, AccECN's counter and [`Flags::WINDOW`](packet::Flags::WINDOW) is fully described by
 //!   (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` of such an ACK is read only by a sender whose
-//!   [`TcpParams::reads_ack_time`] is true; for all others, a host may set both fields to zero.
+//!   [`TcpParams::reads_ack_time`] is true; for all others, a host may set `seq` and `ts_val` to zero.
 //! * Every segment with payload needs `ts_val`, even if the stack uses no time stamps: it shows the receiver when the
 //!   sender paused.
 //! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take only the fields that are left, and behave as

@@ -6,8 +6,8 @@
 //!                  but by no more than half;  the first ten segments are not paced
 //! ```
 //!
-//! A burst is the number of segments that a host with offload would send as one packet: the controller's quantum, or the size
-//! computed in `burst.rs`. A retransmission is a burst of its own, but adjacent segments that were sent in one burst
+//! A burst has as many segments as a host with offload would send in one packet: the controller's quantum, or the
+//! number computed in `burst.rs`. A retransmission is a burst of its own, but adjacent segments that were sent in one burst
 //! before leave together again (`output.rs`).
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux's internal pacing (see [`Pacing`]).
@@ -33,7 +33,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Time by which the current burst left late, minus the time by which waits have been shortened since then.
+    /// The part of the current burst's delay that has not yet shortened a wait.
     credit: Duration,
     /// Number of segments that may still leave unpaced.
     unpaced: u32,

@@ -3,7 +3,8 @@
 //! ```text
 //! slow start:            cwnd += 1 per segment acknowledged
 //! congestion avoidance:  cwnd += 1/cwnd per segment acknowledged, or 1/floor(cwnd) with `whole_segments`
-//! congestion:            ssthresh = max(beta * base, 2), beta = 1/2 for a loss, or beta_ecn for a mark (`abe.rs`)
+//! congestion:            ssthresh = max(beta * base, 2);  base = the window, or FlightSize with `reduce_from_flight`
+//!                        beta = 1/2 by default;  beta_ecn, if set, replaces beta for marks outside slow start (`abe.rs`)
 //! ```
 //!
 //! `hystart` may select HyStart++, SEARCH or Rapid Start for the first slow start (`first_start.rs`).
@@ -24,7 +25,7 @@ const ROUNDING: f64 = 1e-9;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
-/// Reno's parameters. Reno has no other state, because the sender stores the window.
+/// Reno: the parameters of one flow. The sender stores the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reno {
     backoff: Backoff,
@@ -122,9 +123,9 @@ mod tests {
     fn linux_counts_to_the_window() {
         let p = TcpParams::preset("linux-6").unwrap();
         let s = AckSample { credit: 1.0, cwnd_limited: true, ..AckSample::default() };
-        // with whole segments, a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. With fractions, each segment adds
-        // 1/w to the window w, so w^2 grows by 2 + 1/w^2. The terms 1/w^2 sum to ln(w / 5): after 35 segments, w^2 = 25 + 70 +
-        // 0.67 = 9.781^2. The window is 10 after 38 segments
+        // with whole segments, a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. With fractions, each
+        // segment adds 1/w to the window w, so w^2 grows by 2 + 1/w^2. The terms 1/w^2 sum to about ln(w / 5): after 35
+        // segments, w^2 = 25 + 70 + 0.67 = 9.781^2. The 38th segment takes the window above 10
         for (whole_segments, at_35, segments) in [(true, 10.0, 35), (false, 9.781, 38)] {
             let p = p.clone().with(|p| p.quirks.whole_segments = whole_segments);
             let mut reno = Reno::new(&NoParams {}, &stack(&p));

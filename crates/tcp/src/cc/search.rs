@@ -12,9 +12,9 @@
 //! ```
 //!
 //! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, norm_diff is 1/2.
-//! With a constant round trip, norm_diff reaches 0.35 about 2.2 round trips after the link is full. If a queue grows,
-//! the round-trip samples exceed INITIAL_RTT by half of the time since the link became full. Then prev_delv covers an
-//! earlier time, and norm_diff reaches 0.35 only 5.3 INITIAL_RTT after the link is full. If a drop-tail buffer holds
+//! With a constant round trip, norm_diff reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the
+//! round-trip samples exceed INITIAL_RTT by about half of the time since the link became full. Then prev_delv covers an
+//! earlier time, and norm_diff reaches 0.35 only about 5.2 INITIAL_RTT after the link is full. If a drop-tail buffer holds
 //! less than about 2.2 bandwidth-delay products, a loss is detected earlier and ends slow start. When norm_diff ends
 //! slow start, cwnd returns to the value that it had about two INITIAL_RTT earlier. No test runs before there are
 //! enough bins, or if the round trip is 16 bins (5.6 INITIAL_RTT) or longer.
@@ -85,7 +85,7 @@ impl Search {
         Duration((self.initial_rtt.0 * WINDOW_PERCENT / 100 / W as u64).max(1))
     }
 
-    /// Takes the first RTT sample, `us` microseconds, and begins the first bin.
+    /// Takes the first RTT sample, `us` microseconds, and begins the first bin. Later calls have no effect.
     pub(super) fn begin(&mut self, now: Time, us: u32) {
         if self.bin_end == Time::NEVER {
             self.initial_rtt = Duration::from_micros(u64::from(us));
@@ -218,7 +218,7 @@ mod tests {
     fn slow_start_ends_when_the_closed_form_reaches_the_threshold() {
         // x is the time since the link became full, 1 <= x <= 3.5. In units of the RTT and of the link's rate:
         //   curr_delv = (1 - 2^-(3.5 - x)) / ln 2 + x,   prev_delv = (1 - 2^-(4.5 - x)) / ln 2 + x - 1
-        // norm_diff = 1 - curr_delv / (2 prev_delv) reaches 0.35 at x = 2.203. The test runs at the first ACK after the
+        // norm_diff = 1 - curr_delv / (2 prev_delv) reaches 0.35 at x = 2.205. The test runs at the first ACK after the
         // end of a bin. A bin lasts 0.35 RTT and ACKs are 0.01 RTT apart, so slow start ends at most 0.36 RTT later
         let norm_diff = |x: f64| {
             let curr = (1.0 - (x - 3.5).exp2()) / std::f64::consts::LN_2 + x;
@@ -237,9 +237,9 @@ mod tests {
 
     #[test]
     fn a_queue_that_grows_delays_the_end_by_three_round_trips() {
-        // once the link is full, a sender that doubles its rate per round trip sends at twice the link's rate, so the
-        // queue grows by one bandwidth-delay product per RTT. A packet that leaves the queue at x RTTs entered it at
-        // x / 2. Its RTT sample is therefore 1 + x / 2 RTTs, and the earlier window ends at
+        // once the link is full, a sender that doubles its rate per round trip soon sends at twice the link's rate. If it
+        // does so at once, the queue grows by one bandwidth-delay product per RTT. A packet that leaves the queue at x
+        // RTTs entered it at x / 2. Its RTT sample is therefore 1 + x / 2 RTTs, and the earlier window ends at
         //   y = x - (1 + x / 2) = x / 2 - 1
         // For x >= 3.5, curr_delv is 3.5, so norm_diff reaches the threshold at x = 5.30:
         //   1 - 3.5 / (2 ((1 - 2^-(3.5 - y)) / ln 2 + y)) = 0.35
@@ -262,8 +262,8 @@ mod tests {
     fn deliveries_that_double_do_not_end_slow_start() {
         let mut s = search();
         assert_eq!(run(&mut s, 9.0, 1e30, 1.5), None);
-        // if the rate doubles in each of 15 round trips, norm_diff stays near 0; it is not exactly 0, because the first
-        // round trips carry few bytes
+        // if the rate doubles in each of 15 round trips, norm_diff stays near 0. It is not exactly 0, because SEARCH
+        // assumes that the rate is constant within a bin
         assert!(s.norm_diff.unwrap().abs() < 0.01, "{:?}", s.norm_diff);
     }
 

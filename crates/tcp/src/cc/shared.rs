@@ -59,7 +59,7 @@ words! {
         /// RFC 9406.
         "rfc9406" Rfc9406,
         /// SEARCH, only in the first slow start. Slow start ends when the bytes delivered no longer double from one
-        /// round trip to the next. The congestion window then returns to the value that it had two round trips earlier.
+        /// round trip to the next. The congestion window then shrinks by the data delivered in about two round trips.
         /// Source: draft-chung-ccwg-search (3.0).
         "search" Search,
         /// Rapid Start, only in the first slow start. The window triples per round trip while no queue grows. During

@@ -63,7 +63,7 @@ fn beta_is_valid_only_where_it_changes_the_window_after_a_loss() {
     }
 }
 
-/// Every controller can be prefetched, even one without state.
+/// Controllers without state can be prefetched too.
 #[test]
 fn every_controller_can_be_prefetched() {
     use super::params::CongestionControl as Word;

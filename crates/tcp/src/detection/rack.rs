@@ -101,7 +101,8 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     /// RACK.fack before the current ACK.
     fack_before: u32,
-    /// End of the lowest segment that the current ACK delivers late. Only segments sent once count.
+    /// End of the lowest segment that the current ACK delivers late, after a segment sent later. Only segments sent once
+    /// count.
     late: Option<u32>,
     /// Maximum distance in bytes from the start of a late segment to the start of the highest SACKed segment or, if no segment
     /// is SACKed any more, to SND.UNA.   Source: Linux, tcp_check_sack_reordering.
@@ -267,8 +268,8 @@ impl Rack {
         }
     }
 
-    /// Returns true if there is a loss that no recovery handles yet. After a timeout, only the loss of a retransmission
-    /// counts.
+    /// Returns true if a segment is marked lost. After a timeout, only a retransmission counts, if the last detection
+    /// found it lost.
     #[inline]
     pub(crate) fn has_lost(&self, after_timeout: bool) -> bool {
         if after_timeout { self.lost_again } else { self.lost > 0 }
@@ -413,8 +414,8 @@ impl Rack {
             }
             let remaining = self.remaining(e.sent, reo_wnd);
             if remaining > 0 || !first {
-                // all higher entries were sent even later, so none of them is lost. The loop goes on only to find the
-                // longest wait
+                // higher entries were sent even later (except after an undo), so they are not marked. The loop goes on
+                // only to find the longest wait
                 wait = wait.max(Some(remaining.max(0) as u32));
                 at += 1;
                 continue;

@@ -42,7 +42,7 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the peer has repeated its SYN, because our SYN-ACK was lost or is late
+                // usually, the peer has repeated its SYN, because our SYN-ACK was lost or is late
                 if !p.quirks.first_syn_echoed {
                     self.rx.on_repeated_syn(segment.ts_val);
                 }

@@ -12,8 +12,8 @@
 //!
 //! Source: RFC 2018 §2; RFC 7323 §3.2; RFC 9293 §3.7.1; RFC 9768 §3.2.3.
 //! Departs: without SACK from the peer, undo and F-RTO are off, because only RACK-TLP supports them here. Linux keeps
-//! both. The first window of `receive_window = "auto"` is a multiple of the negotiated segment. SYNs have the stack's
-//! own `syn_option_bytes`.
+//! both. With `receive_window = "auto"`, the first receive window is a multiple of the negotiated segment size. The options
+//! of a SYN have `syn_option_bytes` bytes, whatever is negotiated.
 
 use super::group::no;
 use super::{LossDetection, Recovery, TcpParams, Undo};

@@ -9,12 +9,13 @@ group! {
         /// If true, connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends
         /// are established at once and send no FIN.
         pub handshake: bool = true,
-        /// Longest wait between two SYNs.
+        /// Longest wait before a SYN or SYN-ACK is sent again.
         pub max_syn_rto: Duration = Duration::from_secs(120),
         /// Number n of SYN timeouts without backoff. The first n timeouts of the client's SYN do not double the wait,
         /// and do not count towards `syn_retries`. In Linux since version 6.5, n is 4.
         pub syn_linear_timeouts: u32 = 4,
-        /// Number of retransmissions of a SYN or SYN-ACK before the connection fails; null (in a JSON file): unlimited.
+        /// Number of retransmissions of a SYN or SYN-ACK before the connection fails, besides the first
+        /// `syn_linear_timeouts` of a SYN; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
         /// If true, the first window is one segment if the sender's SYN or SYN-ACK was lost. The sender assumes such a
         /// loss if it has sent the packet at least three times, as in Linux (with the preset `rfc`: at least twice),

@@ -47,8 +47,8 @@ group! {
 words! {
     /// How a pacing sender keeps its rate. A sender paces if its controller needs pacing, or with `paced`.
     pub enum Pacing {
-        /// The time from one burst to the next is the time that the payload of the first burst takes at the pacing
-        /// rate. Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+        /// The time from one burst to the next is at least the time that the payload of the first burst takes at the
+        /// pacing rate. Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
         /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it had to wait for
         /// room in the window or for an ACK, the wait for the next burst becomes shorter by this delay, but at most by

@@ -10,11 +10,12 @@ group! {
         /// The window is a whole number of segments (Linux). A reduction drops the fractions of the window and of ssthresh, and
         /// Reno grows by one segment per window of acknowledged segments.
         pub whole_segments: bool = true,
-        /// The ACK that ends a reduction also grows the window. All segments that it newly delivers count (Linux).
+        /// The ACK that ends a reduction also grows the window, by all segments that it newly delivers, as far as
+        /// `abc_limit` allows (Linux).
         pub reduction_end_grows: bool = true,
-        /// An ACK whose mark begins a reduction does not also grow the window. The first ACK of data sent after the
-        /// reduction began ends the reduction, and may begin another. If false, the ACK of all data sent before the
-        /// reduction began ends the reduction. True: Linux.
+        /// An ACK whose mark begins a reduction does not also grow the window. The reduction lasts until data sent after
+        /// its beginning is acknowledged, and this ACK may begin another (Linux). If false, the reduction lasts only
+        /// until all data sent before its beginning is acknowledged.
         pub marking_ack_reduces: bool = true,
         /// Every timeout lowers ssthresh, even if the timeout follows another timeout or interrupts a recovery (ns-2).
         /// If false, a timeout does not lower ssthresh if the same data has timed out before (RFC 5681 §3.1) or, unless
@@ -61,7 +62,7 @@ group! {
         /// on hosts whose applications write only once they are connected. If false, queued data carries this ACK.
         pub bare_handshake_ack: bool = false,
         /// The FIN leaves as a separate segment when all data is acknowledged, as in ns-2's FullTcp. If false, the last
-        /// data segment carries the FIN.
+        /// data segment carries the FIN, unless it has already left.
         pub fin_after_data: bool = false,
     }
 }

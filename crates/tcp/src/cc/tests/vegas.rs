@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Source: Brakmo & Peterson 1995.
-//! Departs: slow start doubles the window every round trip instead of every second one. It ends at a loss, or once diff exceeds
-//! vegas_beta.
+//! Departs: slow start doubles the window every round trip instead of every second one. It ends at a loss, at a mark, or once
+//! diff exceeds vegas_beta.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::reno::Reno;
