@@ -66,8 +66,8 @@ const STRAY: u8 = 0b0100_0000;
 /// ACK covers them too.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
 /// With SACK compression, a segment may extend one of the first `EXPECTED_BLOCKS` SACK blocks while an ACK waits.
-/// Before a segment extends a later block, or begins a third one, the waiting ACK leaves.   Source: Linux's
-/// TCP_SACK_BLOCKS_EXPECTED.
+/// Before a segment extends a later block, or begins a block while there are already this many, the waiting ACK leaves.
+/// Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
@@ -106,8 +106,7 @@ pub(crate) struct Receiver {
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
-    /// Number of data segments that have arrived since the last ACK was sent and wait for an ACK; above holes, number
-    /// of packets.
+    /// Number of data segments that wait for an ACK. Above holes, a GSO packet counts as one segment.
     unacked: u8,
     /// Number of further ACKs that leave at once (quick ACKs).
     quick: u8,
@@ -131,7 +130,7 @@ pub(crate) struct Receiver {
     /// Time at which this side first sent its SYN or SYN-ACK, microseconds. It gives an RTT sample if the answer echoes
     /// no time stamp and the packet was sent only once. If the answer echoes this time, the first copy arrived.
     pub(crate) syn_sent: u32,
-    /// State for AccECN and for a variable receive window; `None` until one of the two is used.
+    /// State for AccECN and for the window field of segments; `None` until one of the two is used.
     rare: Option<Box<Rare>>,
 }
 
@@ -478,7 +477,7 @@ impl Receiver {
     }
 
     /// Sets the receiving half's fields in an outgoing segment: ACK number, time stamps, SACK blocks, ECN and window.
-    /// The client's SYN has none of these. Cancels any ACK that is due, because this segment carries it.
+    /// Not called for the client's SYN. Cancels any ACK that is due, because this segment carries it.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         let Plain { ack, ts_val, ts_ecr, .. } = self.plain(p, now, segment.seq, segment.len);

@@ -1,4 +1,4 @@
-//! Reductions of the window to ssthresh while a loss is repaired.
+//! Reductions of the window to ssthresh after a loss or a mark.
 //!
 //! ```text
 //! instant:       cwnd = ssthresh
@@ -31,8 +31,8 @@ fn narrow(bytes: u64) -> u32 {
 pub(crate) struct ReductionState {
     /// RecoverFS in PRR's formula: the window or FlightSize from which ssthresh was computed.
     flight: u32,
-    /// prr_delivered: bytes delivered since the reduction began. 32 bits suffice: a reduction ends when the data outstanding at
-    /// its beginning is acknowledged, so it delivers less than two windows of at most 2 GiB each.
+    /// prr_delivered: bytes delivered since the reduction began. A reduction delivers less than three windows, so 32
+    /// bits suffice for windows up to 1.3 GiB. Beyond that, the sum saturates.
     delivered: u32,
     /// prr_out: bytes sent since the reduction began.
     out: u32,

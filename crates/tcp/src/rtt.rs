@@ -35,9 +35,9 @@ pub(crate) struct Rtt {
     max_var: u32,
     /// SND.NXT when the current round of M began, stored as the low 32 bits of the stream offset.
     round_end: u32,
-    /// Number of times that the RTO is doubled, at most `backoff_doublings`. This is the number of timeouts since the
-    /// last RTT sample. With `backoff_until_new_data`, the backoff ends with an ACK of data that was first sent after
-    /// the last timeout, instead of with an RTT sample.
+    /// Number of times that the RTO is doubled: the number of timeouts since the last RTT sample, but at most
+    /// `backoff_doublings`. With `backoff_until_new_data`, the backoff ends with an ACK of data that was first sent
+    /// after the last timeout, instead of with an RTT sample.
     backoff: u8,
     /// End of the data sent before the last timeout (SND.NXT at that time), stored as the low 32 bits of the stream
     /// offset. Used only with `backoff_until_new_data`.
@@ -131,7 +131,7 @@ impl Rtt {
         self.any_rto(p, max)
     }
 
-    /// Computes [`Rtt::rto`] in all cases: with backoff, with either kind of bounds, and above `max_rto`.
+    /// Computes [`Rtt::rto`] in all cases. `rto` itself handles only the most frequent one.
     fn any_rto(&self, p: &TcpParams, max: Duration) -> Duration {
         let variation = Duration::from_micros(self.var.into());
         let total = || (self.srtt + (self.rttvar * 4).max(p.rto.clock_granularity)).max(p.rto.min_rto);

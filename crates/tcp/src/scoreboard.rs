@@ -19,7 +19,7 @@
 //!
 //! The algorithms in [`Detection`](crate::detection::Detection) decide when `lost_to` moves.
 //!
-//! Departs: losses are counted by segment, not by octet. (A receiver acknowledges whole segments, and retransmissions keep the
+//! Departs: whole segments are marked lost, not single octets. (A receiver acknowledges whole segments, and retransmissions keep the
 //! segment boundaries.)
 
 pub(crate) mod entry;
@@ -277,8 +277,8 @@ impl Scoreboard {
         self.set_lost(0)
     }
 
-    /// After a timeout, marks as lost all segments not SACKed, including retransmissions. `keep_sack` is true if SACK
-    /// information is kept.
+    /// After a timeout, marks as lost all segments not SACKed, including retransmissions. If `keep_sack` is false, first
+    /// clears all SACKED marks, so every segment is marked lost.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
         // a SACKed entry does not store the number of its last transmission, so it gets a number below those of all

@@ -18,7 +18,7 @@ pub struct SackBlock {
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
     count: u32,
-    /// The segment's window. Stored here because these bytes would otherwise be padding.
+    /// The segment's receive window, bytes. Stored here because this space would otherwise be padding.
     window: u32,
 }
 
@@ -113,7 +113,7 @@ pub struct Segment {
     /// segment may have fewer. In all other packets, 0.
     pub gso_size: u16,
     /// Send time ([`micros`]). On the wire, only packets with time stamps carry it (RFC 7323 §3). Here, every segment
-    /// that an endpoint sends does, so that a receiver can measure the pauses between segments.
+    /// that an endpoint sends carries it, so that a receiver can measure the pauses between segments.
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
@@ -167,7 +167,7 @@ impl Plain {
         self.len == 0
     }
 
-    /// Returns the same segment with all fields.
+    /// Converts this into a [`Segment`].
     #[inline(always)]
     pub fn segment(self) -> Segment {
         let flags = if self.is_ack() { Flags::PURE_ACK } else { Flags::default() };
@@ -246,21 +246,21 @@ pub enum Event {
     /// The endpoint has given up, because a SYN, SYN-ACK, FIN or data segment was retransmitted the maximum number of
     /// times without an answer. The event `Closed` follows.
     Failed,
-    /// Both directions are finished, or the connection has failed. In a connection without a handshake, and therefore
-    /// without FINs, this event means only that the application has closed this side and that all its data is
-    /// acknowledged; this side can still receive. As long as the host keeps the endpoint, the endpoint can repeat the
-    /// final ACK if it is lost.
+    /// Both directions are finished, or the connection has failed. As long as the host keeps the endpoint, the endpoint
+    /// can repeat the final ACK if it is lost. A connection without a handshake has no FINs. Unless it has failed, this
+    /// event then means only that the application has closed this side and that all its data is acknowledged; this side
+    /// can still receive.
     Closed,
 }
 
 /// Receives the segments and events of an endpoint.
 ///
-/// All methods are called from inside the endpoint, in the order of events. A host that responds to an event with a write or a
-/// close must wait until the call that raised the event has returned.
+/// The endpoint calls these methods while it processes a call of the host, in the order of events. A host that responds
+/// to an event with a write or a close must wait until its own call into the endpoint has returned.
 pub trait Io {
     /// Sends a segment.
     fn send(&mut self, segment: &Segment);
-    /// Sends a plain segment, like `send(&plain.segment())`. A host may do this with less work.
+    /// Sends a plain segment. The default is `send(&plain.segment())`; a host may have a faster way.
     #[inline]
     fn send_plain(&mut self, plain: Plain) {
         self.send(&plain.segment());

@@ -10,9 +10,10 @@
 //!   Recovery, Loss ---> Open if they prove spurious;  with `recovery = "reno"`, any ACK of new data ends a recovery
 //! ```
 //!
-//! The window is `floor(cwnd)` segments of MSS bytes, at least one. It limits the bytes in flight. With SACK, the bytes
-//! in flight are RFC 6675's pipe. Without SACK, one MSS per duplicate ACK is subtracted from pipe during a recovery,
-//! which is equivalent to RFC 5681's window inflation.
+//! The window is `floor(cwnd)` segments of MSS bytes, at least one. It limits the bytes in flight. (Some reductions set
+//! another limit. For duplicate ACKs in the state Open, see [`Detection::counts_outstanding`].) With SACK, the bytes in
+//! flight are RFC 6675's pipe. Without SACK, one MSS per duplicate ACK is subtracted from pipe during a recovery, which
+//! is equivalent to RFC 5681's window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
 //! Departs: with loss detection by DupThresh, the first outstanding segment is marked as lost when a recovery starts,

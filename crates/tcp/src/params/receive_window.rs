@@ -73,7 +73,8 @@ units::text_serde!(ReceiveWindow);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rmem {
-    /// Initial memory. The first window is half of this memory in whole segments, but at most 65535 bytes.
+    /// Initial memory. The first window is half of this memory, rounded down to whole segments, but at most 65535
+    /// bytes.
     pub default: Bytes,
     /// Maximum memory.
     pub max: Bytes,

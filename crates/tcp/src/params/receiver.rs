@@ -11,8 +11,9 @@ group! {
         /// is also acknowledged at once. So is a segment that arrives out of order, unless `sack_compression` delays
         /// its ACK.
         pub ack_every: u32 = 2,
-        /// Largest delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
-        /// `ns2-fulltcp-sack`, they also wait after a single segment that is not full.
+        /// Largest delay of an ACK that waits for more segments, before `timer_tick` rounds it up. ACKs wait if
+        /// `ack_every` is above 1. With the preset `ns2-fulltcp-sack`, they also wait after a single segment that is
+        /// not full.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,
@@ -23,7 +24,8 @@ group! {
         pub ack_pushed: bool = false,
         /// Delay of the ACKs for segments that arrive out of order (Linux's SACK compression). The first three segments
         /// above a hole are acknowledged at once. From the fourth on, one ACK covers all segments that arrive during
-        /// the delay, but at most 45 packets. After a segment in order, the count of three begins again.
+        /// the delay, but at most 45 packets. It leaves earlier if a segment extends or begins the third SACK block or
+        /// a later one. After a segment in order, the count of three begins again.
         pub sack_compression: SackCompression = SackCompression::Linux619,
         /// If true, the receiver reports duplicate segments in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
@@ -77,8 +79,9 @@ impl SackCompression {
 }
 
 impl ReceiverParams {
-    /// Refuses a receive window that is too small for two segments, or too large. A segment has `mss` bytes of payload
-    /// and a timestamp option of `stamp_bytes` bytes.
+    /// Refuses a receive window, or with `auto` an `rmem`, that is too large or has no room for two segments. Also
+    /// refuses an `rmem` with a constant window. A segment has `mss` bytes of payload and, with `auto`, a time stamp
+    /// option of `stamp_bytes` bytes.
     pub(super) fn validate_window(&self, mss: u32, stamp_bytes: u16) -> Result<(), Problem> {
         // two segments must fit, so that a connection does not stall if only every second segment is acknowledged
         let segment = u64::from(mss);
@@ -110,15 +113,15 @@ impl ReceiverParams {
         self.rmem.unwrap_or_default()
     }
 
-    /// Returns the maximum window that the receiver may announce, in bytes.
+    /// Returns the maximum receive window in bytes, before it is rounded to a multiple of 2^scale.
     pub fn most_window(&self) -> u64 {
         let window = self.receive_window;
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
     }
 
-    /// Returns the window scale: the shift of the window in the header, at most 14 (RFC 7323 §2.3). As in Linux, the
-    /// scale of an `auto` window is derived from the maximum memory. That of a constant window is derived from the
-    /// window.
+    /// Returns the window scale, at most 14: the number of bits by which the window field is shifted (RFC 7323 §2.3).
+    /// As in Linux, an `auto` window has a scale that fits the maximum memory. A constant window has a scale that fits
+    /// the window.
     pub fn window_scale(&self) -> u32 {
         let window = self.receive_window;
         let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };

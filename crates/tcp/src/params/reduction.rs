@@ -7,9 +7,9 @@ group! {
     pub(crate) struct ReductionParams {
         /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// After a loss or a mark, ssthresh becomes a share of the window (if false), as in Linux and ns-2, or of
-        /// FlightSize (if true), as in RFC 5681. FlightSize is the data sent but not yet acknowledged. If the window is
-        /// smaller than FlightSize, the window is used.
+        /// If true, ssthresh after a loss or a mark is a share of FlightSize (the data sent but not yet acknowledged),
+        /// as in RFC 5681, or of the window if the window is smaller. If false, ssthresh is a share of the window, as
+        /// in Linux and ns-2.
         pub reduce_from_flight: bool = false,
     }
 }
@@ -26,9 +26,9 @@ words! {
         /// ACKs, until it fits into the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
         /// Proportional rate reduction: at first, the sender sends (ssthresh / old window) times the amount of data
-        /// that is delivered. Once less than ssthresh is in flight, it sends as much data on each ACK as this ACK
-        /// reports delivered, until ssthresh is in flight again. If the ACK acknowledges new data and reveals no
-        /// further loss, it sends one segment more. Source: RFC 9937; Linux.
+        /// that is delivered. Once less than ssthresh is in flight, each ACK allows as much data as it reports
+        /// delivered (or more, if less was sent than delivered so far), until ssthresh is in flight again. An ACK that
+        /// acknowledges new data and reveals no further loss allows one segment more. Source: RFC 9937; Linux.
         "prr" Prr,
     }
 }

@@ -19,14 +19,15 @@ group! {
         pub min_rto_bounds: MinRto = MinRto::Variation,
         /// Largest RTO for data, including its doublings after timeouts.
         pub max_rto: Duration = Duration::from_secs(120),
-        /// Largest number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits the RTO.
+        /// Largest number of doublings of the RTO: 6 in ns-2 and 4.4BSD. With 16, usually only `max_rto` limits the
+        /// RTO.
         pub backoff_doublings: u8 = 16,
         /// How RTT samples are taken.
         pub rtt_source: RttSource = RttSource::SendTime,
         /// RTO before the first RTT sample. It is also the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
-        /// Number of consecutive timeouts of the same data before the connection fails; null (in a JSON file):
-        /// unlimited.
+        /// Largest number of consecutive timeouts after which the sender retransmits the same data. At the next
+        /// timeout, the connection fails. Null (in a JSON file): unlimited.
         pub retries: Option<u32> = Some(15),
     }
 
@@ -57,21 +58,21 @@ words! {
         "echo" Echo,
         /// From the first of these three that is available. (1) The send time of the oldest segment that the ACK newly
         /// acknowledges and that was sent only once, unless the ACK also covers a retransmitted segment. (2) The send
-        /// time of the oldest segment that is newly SACKed and was sent only once. (3) The echoed time stamp. Source:
-        /// Linux, tcp_ack_update_rtt.
+        /// time of the oldest segment that is newly SACKed and was sent only once. (3) The time stamp that an ACK of
+        /// new data echoes. Source: Linux, tcp_ack_update_rtt.
         "send-time" SendTime,
     }
 
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// The whole RTO: RTO = max(`min_rto`, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data,
-        /// even if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
+        /// The whole RTO: RTO = max(`min_rto`, SRTT + max(G, 4 RTTVAR)). With `rack-tlp`, an RTO that follows a
+        /// reordering window, or a probe that was not sent, usually counts from the last ACK of new data. Source: RFC
+        /// 6298 §2 and §5.3.
         "total" Total,
         /// Only the variation V: RTO = SRTT + V. At first, V is max(`min_rto`, 4 RTTVAR). If 4 RTTVAR exceeds V, V
         /// rises to 4 RTTVAR at once. V falls only once per round trip: by a quarter of its distance to max(`min_rto`,
-        /// the largest 4 RTTVAR of this round trip). With `rack-tlp`, if the timer of a probe or of a reordering window
-        /// ran since the last ACK, the RTO counts from the last transmission of the first outstanding segment. Source:
-        /// Linux.
+        /// the largest 4 RTTVAR of this round trip). With `rack-tlp`, an RTO that follows a reordering window, or a
+        /// probe that was not sent, counts from the last transmission of the first outstanding segment. Source: Linux.
         "variation" Variation,
     }
 }

@@ -10,7 +10,7 @@ group! {
     pub struct WireParams {
         /// Largest payload of a segment, in bytes. The MSS option of a SYN announces the sum of `mss` and the bytes of
         /// the TCP options that every segment carries, such as 12 bytes for `timestamps`. In each segment of the peer,
-        /// payload and options together are at most as large as the announced value. Source: RFC 9293 §3.7.1.
+        /// payload and these options together are at most as large as the announced value. Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
         /// Size of the IP and TCP headers without options, in bytes: 40 for IPv4.
         pub header_bytes: u16 = 40,

@@ -14,7 +14,7 @@ impl Receiver {
         self.rare.get_or_insert_default().counts.get_or_insert_default()
     }
 
-    /// Applies the ECN mode negotiated by the handshake.
+    /// Applies the connection's ECN mode (`ecn`). Called when the connection is established.
     pub(crate) fn begin_ecn(&mut self, p: &TcpParams) {
         if self.ecn == EcnUse::Off {
             if let Some(rare) = &mut self.rare {

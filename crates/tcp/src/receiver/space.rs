@@ -11,13 +11,13 @@
 //! after either:     memory = max(memory, min(2 wish, max))
 //! packet received:  limit  = max(limit, min(limit + 2 max(mss, payload), memory / 2 - bytes above holes)),
 //!                   only if the packet has new data and a payload of at least 128 bytes
-//! packet sent:      window = min(limit, memory / 2 - bytes above holes), rounded up to 2^scale;
+//! packet sent:      window = min(limit, memory / 2 - bytes above holes), rounded up to a multiple of 2^scale;
 //!                   its right edge never moves back
-//! constant window:  limit = the window, rounded down to 2^scale
+//! constant window:  limit = the window, rounded down to a multiple of 2^scale
 //! ```
 //!
-//! The factors of 2 allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in
-//! the next round trip.
+//! In `wish`, the factor 2 of `copied` and `before` allows for slow start: data read now was sent a round trip ago, and
+//! data that the next ACK permits arrives in the next round trip.
 //!
 //! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt);
 //! Linux 6.19.
@@ -31,8 +31,8 @@ use crate::segment::Segment;
 const LOW_RTT: u64 = 1_000;
 /// A segment raises `limit` only if it has at least this number of payload bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;
-/// Until the bytes read in a round trip have been measured, the application is assumed to read this number of segments
-/// per round trip, or the first window if it is smaller.   Source: Linux, RFC 6928.
+/// The application is assumed to read at least this number of segments per round trip, or the first window if it is
+/// smaller.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
 /// If the time stamp of a segment is older than the stored one by at most this value, in microseconds, then the segment
 /// was overtaken in the network. A segment lives for at most two minutes (the MSL of RFC 9293 §3.4.2).
@@ -43,7 +43,7 @@ pub(super) const LATE: u32 = 120_000_000;
 pub(crate) struct Space {
     /// The buffer's memory, bytes.
     memory: u64,
-    /// Upper bound on the advertised window, bytes of payload. With `auto`, the window is then rounded up to 2^scale.
+    /// Upper bound on the advertised window in bytes of payload, before the window is rounded to a multiple of 2^scale.
     limit: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
@@ -99,8 +99,8 @@ impl Space {
     }
 
     /// Returns the time stamp that the segment sent now must echo. `stamp` is the time stamp that RFC 7323 §4.3 selects
-    /// from the data received. It is compared with the stored one only if it has changed since the last call:
-    /// otherwise, it would count as newer once it is older than the stored one by more than [`LATE`].
+    /// from the data received. An unchanged `stamp` is not compared with the stored one again: once it is older by more
+    /// than [`LATE`], it would count as newer.
     pub(super) fn newest(&mut self, stamp: u32) -> u32 {
         if stamp != self.of_data && !overtakes(self.echo, stamp) {
             self.echo = stamp;

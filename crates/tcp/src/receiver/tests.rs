@@ -219,8 +219,8 @@ fn dctcp_reports_which_segments_were_marked() {
 
 #[test]
 fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
-    // segments 3 to 5 are marked. ACKs leave for 3, the first mark, and for 5, the second mark after the ACK of 3. With DCTCP,
-    // 6 is acknowledged separately, because it is the first segment without a mark; with CUBIC, one ACK covers 6 and 7
+    // segments 3 to 5 are marked. ACKs leave for 3, the first mark, and for 5, the second mark after the ACK of 3. With
+    // DCTCP, 6 is acknowledged separately, because the marks end before it; with CUBIC, one ACK covers 6 and 7
     for (congestion_control, want) in
         [(CongestionControl::Dctcp, [2, 4, 6, 7].as_slice()), (CongestionControl::Cubic, &[2, 4, 6, 8])]
     {
@@ -255,8 +255,8 @@ fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
 #[test]
 fn a_constant_window_is_not_advertised_larger_than_it_is() {
     // the receiver advertises its constant window of 92671 bytes, because the peer's segment carries a window. The
-    // window field is in units of 2 bytes. If 92672 bytes were advertised, the peer would send 64 segments of 1448
-    // bytes, and the receiver would discard the last
+    // window field is in units of 2 bytes, so it must stand for 92670 bytes. If it stood for 92672 bytes, the peer
+    // would send 64 segments of 1448 bytes, and the receiver would discard the last
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.receiver.receive_window = ReceiveWindow::fixed(Bytes(64 * 1448 - 1));
     });
@@ -269,8 +269,8 @@ fn a_constant_window_is_not_advertised_larger_than_it_is() {
     assert_eq!(s.window(), Some(64 * 1448 - 2));
 }
 
-/// A log of the ACKs of earlier segments: for each, the number of the segment that follows its first SACK block.
-/// Segments have 500 bytes and are numbered from 0.
+/// A log of the ACKs that leave before the arriving segment is processed: for each ACK, the number of the segment that
+/// follows its first SACK block. Segments have 500 bytes and are numbered from 0.
 #[derive(Default)]
 struct Sacks(Vec<u64>);
 impl Io for Sacks {
@@ -310,8 +310,8 @@ fn acks_of_segments_out_of_order_wait_from_the_fourth_on() {
             }
             let due = due.map_or(AT_ONCE, Time);
             assert_eq!([40, 41].map(|ms| arrive(&mut r, &mut st, &mut io, ms, round + ms - 36)), [due, due]);
-            // a segment that fills the hole is acknowledged at once, and so are the next three above another hole,
-            // which arrive in the second round
+            // the segment that fills the hole is acknowledged at once. The count of three then begins again, as the
+            // second round shows
             assert_eq!(arrive(&mut r, &mut st, &mut io, 42, round), AT_ONCE);
             for i in 6..20 {
                 r.on_data(&p, Time(43 * MS), &data(round + i), &rtt, &mut st, &mut io);

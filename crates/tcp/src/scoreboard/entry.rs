@@ -38,7 +38,7 @@ impl Entry {
         u64::from(self.len)
     }
     /// Returns the number of bytes that the segment adds to pipe. A SACKed segment adds nothing. The payload of any
-    /// other segment counts once if the segment is not marked lost, and once more if a retransmission is in flight.
+    /// other segment counts once if the segment is not marked lost, and once more if it has the mark [`RETX`].
     #[inline]
     pub(crate) fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {
