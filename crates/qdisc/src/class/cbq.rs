@@ -344,7 +344,7 @@ impl QueueDiscipline for Cbq {
     }
 
     fn wake(&mut self, _cx: &mut Context<'_>) {
-        // the link calls dequeue next
+        // the host calls dequeue next if the link is idle
         self.wake = None;
     }
 
