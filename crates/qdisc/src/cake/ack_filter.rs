@@ -17,8 +17,8 @@
 //! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that
 //! the receiver holds ([`Flags::SACK_WHOLE`]). Linux compares the ranges: it also drops an ACK with an older number, if
 //! the new ACK's blocks cover its blocks, and it keeps an ACK whose number and blocks equal those of the new ACK. Linux
-//! keeps ACKs with any option that it does not know; here, only AccECN options have this effect. An ACK carried by a data
-//! segment makes no queued ACK redundant. Time stamps are not compared, because queued ACKs of a flow are in order.
+//! keeps every ACK with an unknown option; here, only AccECN options have this effect. An ACK carried by a data segment
+//! makes no queued ACK redundant. Time stamps are not compared, because queued ACKs of a flow are in order.
 
 use crate::Fifo;
 use packet::{Flags, PacketMeta};
