@@ -52,8 +52,7 @@ const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
 /// Class of a packet that queue protection redirected to C.
 const SANCTIONED: u8 = 2;
-/// Default size of L's buffer: the bytes that the aggregate's sustained rate sends in this time, but at least this
-/// number of bytes.
+/// Default size of L's buffer: a time at the aggregate's sustained rate, and a minimum in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
 /// Default size of C's buffer, as the time in which a full buffer is sent at C's highest rate. This rate is the larger
 /// of C's MSR and peak rate. If C has neither, it is the peak rate of the aggregate, or the aggregate's sustained rate
