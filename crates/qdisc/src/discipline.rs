@@ -4,7 +4,7 @@ use crate::counts::ClassProbe;
 use packet::{Aggregate, Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading, ServiceFlow};
 use units::{Rng, Time};
 
-/// The values that the host passes to every call of a discipline.
+/// The inputs of `enqueue`, `dequeue` and `wake`.
 pub struct Context<'a> {
     /// Time of the call; never decreases.
     pub now: Time,

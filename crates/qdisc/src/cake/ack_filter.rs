@@ -2,23 +2,23 @@
 //!
 //! ```text
 //! when a pure ACK arrives, the queued packets of its flow are searched, starting at the head:
-//!   eligible:  pure ACKs without SYN, FIN, AE, or options other than time stamp and SACK, whose ACK number is older than the
-//!              new one's (or equal, if the new ACK has SACK blocks). An ACK with SACK blocks is eligible only if the new
-//!              ACK has the same number and blocks that cover the older blocks
+//!   eligible:  pure ACKs without SYN, FIN, AE or an AccECN option, whose ACK number is older than the new one's (or
+//!              equal, if the new ACK has SACK blocks). An ACK with SACK blocks is eligible only if the new ACK has the
+//!              same number and blocks that cover the older blocks
 //!   kept:      an eligible ACK that is the last before a change of ECE or CWR
 //! normal       drops the first eligible ACK if a second one is found
 //! aggressive   like normal; if there is only one (besides those kept): drops it if it is right before the new ACK and
 //!              has the same ECE and CWR
 //! ```
 //!
-//! The new ACK stays at the tail. Normal mode keeps at least two ACKs per flow, which preserves duplicates and the
-//! sender's ACK clock.
+//! The new ACK stays at the tail. Normal mode keeps at least two ACKs per flow.
 //!
 //! Source: tc-cake(8); Linux's sch_cake.c (facts only).
 //! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that
-//! the receiver holds ([`Flags::SACK_WHOLE`]). Linux compares the ranges. So it also drops an ACK with SACK blocks and
-//! an older number, if the new ACK's blocks cover its blocks. An ACK carried by a data segment makes no queued ACK
-//! redundant. Time stamps are not compared, because queued ACKs of a flow are in order.
+//! the receiver holds ([`Flags::SACK_WHOLE`]). Linux compares the ranges: it also drops an ACK with an older number, if
+//! the new ACK's blocks cover its blocks, and it keeps an ACK whose number and blocks equal those of the new ACK. Linux
+//! keeps every ACK with an unknown option; here, only AccECN options have this effect. An ACK carried by a data segment
+//! makes no queued ACK redundant. Time stamps are not compared, because queued ACKs of a flow are in order.
 
 use crate::Fifo;
 use packet::{Flags, PacketMeta};
@@ -59,8 +59,8 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
         // An ACK with SACK blocks is redundant only if both ACKs have the same number and list everything that the
-        // receiver holds: then the newer blocks include the older ones. If the newer number is higher, it may have
-        // passed one of the older blocks, and the newer ACK then does not list this block.
+        // receiver holds: then the newer blocks include the older ones. An ACK with a higher number may have passed an
+        // older block and omit it; Linux also keeps the older ACK in this case.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))

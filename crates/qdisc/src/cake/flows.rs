@@ -1,19 +1,19 @@
 //! The queues of a tin: the queue that a packet joins, and the order of service.
 //!
 //! ```text
-//! place     in the set of 8 places that contains the place given by the hash: the place that this flow already has;
-//!           otherwise a free one; if there is none, the place given by the hash, shared with other flows
-//! sparse    a flow new to the tin: served before the bulk flows, for one turn         (DRR++)
+//! place     the hash selects a place and the set of 8 places around it. A flow keeps the place that it has in the set;
+//!           otherwise it gets a free one; if there is none, it shares the place of the hash with other flows
+//! sparse    a new or returning flow: served before the bulk flows, for one turn       (DRR++)
 //! bulk      any other flow with packets: served in turn                               (DRR++)
 //! decaying  an empty flow whose law has not come to rest yet: each dequeue visits one
 //!
-//! A flow whose deficit is 0 or less gets quantum / host load and moves to the end of the bulk list. A sparse flow becomes bulk
-//! this way, or, if it is empty, waits in the bulk list for a new packet.
+//! If the flow at the head of a list has a deficit of 0 or less, it gets quantum / host load more and moves to the end
+//! of the bulk list. A sparse flow becomes bulk this way, or, if it is empty, waits in the bulk list for a new packet.
 //! ```
 //!
 //! Only bulk flows count towards their hosts' load, so a flow in its first turn does not reduce the shares of other
-//! flows. If one host has sixty bulk flows, each gets a sixtieth of a quantum per turn. A packet may then need many
-//! rounds, so the code computes the number of rounds instead of iterating.
+//! flows. If the isolation shares by host, each of a host's sixty bulk flows gets at most a sixtieth of a quantum per
+//! turn. A packet may then need many rounds, so the code computes the number of rounds instead of iterating.
 //!
 //! Source: Piece of CAKE; Linux's sch_cake.c (facts only); RFC 8290 for DRR++.
 //! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).
@@ -146,7 +146,7 @@ impl Flows {
         }
     }
 
-    /// Finds the queue for a packet with the 5-tuple `tuple`.   Bound: visits each of the eight places in a set twice.
+    /// Finds the queue for a packet with the 5-tuple `tuple`.   Bound: searches at most six sets of eight places.
     #[inline]
     pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {

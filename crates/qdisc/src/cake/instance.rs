@@ -213,7 +213,7 @@ impl Cake {
     /// the caller then chooses a tin again. If `decaying_first` is true, a decaying queue is visited before any other
     /// queue.
     ///
-    /// Bound: every iteration drops a packet.
+    /// Bound: every iteration except the last drops a packet.
     #[inline]
     fn serve(&mut self, t: usize, decaying_first: &mut bool, cx: &mut Context<'_>) -> Option<PacketMeta> {
         loop {
@@ -341,7 +341,8 @@ impl QueueDiscipline for Cake {
         self.wake_at
     }
 
-    /// Clears the wake time. The host calls `wake` when the shaper's clock is due, and calls `dequeue` afterwards.
+    /// Clears the wake time. The host calls `wake` when the shaper's clock is due, and then, if the link is idle,
+    /// `dequeue`.
     fn wake(&mut self, _cx: &mut Context<'_>) {
         self.wake_at = None;
     }
@@ -352,7 +353,7 @@ impl QueueDiscipline for Cake {
     }
 
     /// Reports the totals and then, if queues are requested, each tin. The names follow tc's JSON output (`tc -j -s
-    /// qdisc`), except `time_next_packet`, which is a field in Linux's sch_cake.c.
+    /// qdisc`, where target and interval end in `_us`), except `time_next_packet`, a field in Linux's sch_cake.c.
     fn probe(&self, out: &mut Reading<'_>) {
         report(std::iter::once(self), out);
     }

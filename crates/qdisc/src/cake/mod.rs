@@ -8,8 +8,8 @@
 //!
 //! next tin     shaped: the last tin whose clock is due; if none is due, the tin whose clock is earliest
 //!              unlimited: deficit round robin with the tins' weights;  both skip tins without active queues
-//! tin's clock  after sending n bytes, if next < now: next += n / threshold
-//!                                     otherwise: next = max(next, now + n / threshold)
+//! tin's clock  after n bytes were sent (or, in ingress mode, dropped):
+//!              if next < now: next += n / threshold;  otherwise: next = max(next, now + n / threshold)
 //! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
 //! ```
 //!

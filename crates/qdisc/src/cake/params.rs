@@ -43,7 +43,7 @@ pub enum Isolation {
     DualDsthost,
     /// A queue for each flow. Both sending hosts and receiving hosts get equal shares of the link. For this purpose,
     /// CAKE counts the bulk flows of a flow's sending host and of its receiving host. It divides the bytes that the
-    /// flow may send per turn by the larger number. A flow is bulk if it still has packets after its first turn.
+    /// flow may send per turn by the larger number. A flow is bulk if it has packets after its first turn.
     TripleIsolate,
 }
 
@@ -56,9 +56,9 @@ impl Isolation {
 }
 
 params! {
-    /// Parameters of CAKE, with tc's defaults. tc does not have `header`, `instances`, `limit` and `target`. tc's
-    /// `memlimit` is called `memory_limit` here. The values of `diffserv`, `framing` and `isolation` are tc's keywords,
-    /// with `_` instead of `-`. One value has another name: `framing = "none"` is tc's `noatm`.
+    /// Parameters of CAKE, with tc's defaults. tc has no `header`, `instances`, `limit` or `target`. tc's `memlimit` is
+    /// called `memory_limit` here. The values of `diffserv`, `framing` and `isolation` are tc's keywords, with `_`
+    /// instead of `-`. One value has another name: `framing = "none"` is tc's `noatm`.
     pub struct CakeParams {
         /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, so CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,
@@ -66,16 +66,16 @@ params! {
         diffserv: Diffserv = Diffserv::Diffserv3,
         /// Determines which packets share a queue, and which hosts get equal shares of the link.
         isolation: Isolation = Isolation::TripleIsolate,
-        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`, except in slow tins,
-        /// where the interval is longer. In tc, keywords stand for times: datacentre 100us, lan 1ms, metro 10ms,
-        /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
+        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`, which is longer in slow
+        /// tins, or if `target` is more than half of `rtt`. In tc, keywords stand for times: datacentre 100us, lan 1ms,
+        /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
         /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a tin is at least the time that 1.5 full
         /// frames take at the tin's rate. The tin then also accepts any delay up to the time of four full frames. Null:
         /// 1/20 of `rtt`.
         target: Option<Duration> = None,
-        /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: sizes stay unchanged, as with tc's
-        /// `raw`.
+        /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: no bytes are added or subtracted,
+        /// as with tc's `raw`.
         overhead: Option<i16> = None,
         /// Minimum size of a packet on the line, 0 to 256 bytes.
         mpu: u16 = 0,
@@ -88,9 +88,9 @@ params! {
         /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
         /// Ingress mode, for a shaper behind the bottleneck. Dropped packets count as sent, because they have already
-        /// used the bottleneck. In addition, a tin accepts the time of two full frames for each of its bulk flows, if
-        /// that is longer than the delay that it accepts otherwise (`target`). A flow is bulk if it still has packets
-        /// after its first turn.
+        /// used the bottleneck. In addition, a tin with n bulk flows accepts the time of 2n full frames as queueing
+        /// delay, if that is longer than the delay that it accepts otherwise (`target`). A flow is bulk if it has
+        /// packets after its first turn.
         ingress: bool = false,
         /// Sets the code point (DSCP) of each packet to 0. Before that, the original code point selects the packet's
         /// tin.

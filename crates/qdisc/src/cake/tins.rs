@@ -1,5 +1,5 @@
-//! Tins: classes of traffic by code point. Each has a threshold and a weight, and a quantum and a target computed from its
-//! rate.
+//! Tins: classes of traffic by code point. Each has a weight and a threshold, which is a share of the rate. The tin's
+//! quantum, target and interval are computed from the threshold, which is called the tin's rate below.
 //!
 //! ```text
 //! diffserv3     0 best effort 1, 1024     1 bulk 1/16, 64     2 voice 1/4, 256          (share of the rate, weight)

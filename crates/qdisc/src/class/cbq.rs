@@ -233,7 +233,7 @@ pub struct Cbq {
     quanta: u64,
     /// Size of the largest packet that was queued so far, in bytes.
     largest: u64,
-    /// The link's rate with which `clear` of each class was computed; zero until the link has had a rate.
+    /// The link's rate to which `clear` of every class is scaled; zero until the link has had a rate.
     rate: BitRate,
     /// The earliest time at which a waiting class may send. It is set if the last dequeue sent nothing although packets
     /// wait.
@@ -323,8 +323,8 @@ impl QueueDiscipline for Cbq {
             }
             let head = leaf.fifo.front().map_or(0, PacketMeta::bytes);
             if !leaf.borrow && cx.now < leaf.clear {
-                // the class also gets a quantum in turns in which it sends nothing, so that later it can send what its
-                // clock allows. The deficit of a class with `borrow` stays below this cap
+                // a class that waits for its clock also gets quanta, so that later it can send what the clock allows.
+                // Without the cap, its deficit would grow on; the deficit of a class with `borrow` stays below the cap
                 leaf.deficit = leaf.deficit.min(leaf.quantum + head);
                 self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
                 shut += 1;
@@ -344,7 +344,7 @@ impl QueueDiscipline for Cbq {
     }
 
     fn wake(&mut self, _cx: &mut Context<'_>) {
-        // the link calls dequeue next
+        // the host calls dequeue next if the link is idle
         self.wake = None;
     }
 

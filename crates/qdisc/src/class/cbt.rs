@@ -104,7 +104,7 @@ params! {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
-        /// queued.
+        /// queued and, with `sampling` time, how often the average is sampled.
         packet: Bytes = Bytes(1000),
         /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
         /// if one match contains the other. These packets belong to the class with the narrower match.

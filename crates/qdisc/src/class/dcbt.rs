@@ -36,11 +36,11 @@ params! {
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
-        /// queued.
+        /// Size of a typical packet. It determines how fast the averages of a class and of the whole queue fall while
+        /// nothing is queued there and, with `sampling` time, how often the average of the class is sampled.
         packet: Bytes = Bytes(1000),
-        /// Average length of the whole queue at and above which classes are limited to their shares. Its unit, packets
-        /// or bytes, is also the unit in which shares are counted.
+        /// Average length of the whole queue below which the test `share` drops no packets. Its unit, packets or bytes,
+        /// is also the unit in which shares are counted.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a new sample in the average length of the whole queue, which is a moving average.
         weight: f64 = WEIGHT,

@@ -30,7 +30,8 @@ use units::{Bytes, Limit, Prob, Problem, ensure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
-    /// Each flow may have up to two packets queued. This is the extension of Lin & Morris for many flows.
+    /// Drops an arrival if its flow already has two packets queued, or more. This is the extension of Lin & Morris for
+    /// many flows.
     TwoPackets,
     /// Every arrival is dropped, as in RED. This is the original FRED of Lin & Morris, and the FRED of the simulator
     /// J-Sim.

@@ -5,7 +5,7 @@
 //!         drop with probability p_a;  avg >= max_th: drop all
 //! ```
 //!
-//! Source: Floyd & Jacobson 1993 §4 (RED as of 1998: without gentle mode and without `wait`).
+//! Source: Floyd & Jacobson 1993 §4 (RED as of 1998: without gentle mode and without the spacing `wait` of ns-2).
 
 use super::average::{Average, Sampling};
 use crate::declared::params;
@@ -168,7 +168,8 @@ fn p_b(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
 }
 
-/// Computes RED's final probability from `p_b` and the count, so that the gaps between drops are uniformly distributed.
+/// Computes RED's final probability from `p_b` and the count. The gaps between drops are uniformly distributed while
+/// `p_b` is constant.
 fn p_a(p_b: f64, count: i64) -> f64 {
     let spread = count.max(0) as f64 * p_b;
     if spread >= 1.0 { 1.0 } else { (p_b / (1.0 - spread)).min(1.0) }

@@ -14,8 +14,9 @@
 //!
 //! A packet may be in L because of its code point alone. In Linux, L's law applies to such a packet (Linux's class 1),
 //! and drops it if it should be marked but is not ECN-capable. In rfc9332, C's law applies to it, unless it is ECT(1)
-//! (RFC 9332 §2.5.1.1). With `l_dscp_exempt`, no law applies to it (Linux's class 2). An ECT(1) packet may be in C:
-//! rfc9332 marks it with probability k p', and Linux applies C's law to it.
+//! (RFC 9332 §2.5.1.1). With `l_dscp_exempt`, no law applies to it (Linux's class 2). With `ecn_mask` 2, an ECT(1)
+//! packet may be in C: rfc9332 marks it with probability k p' (on overload, C's law applies), and Linux applies C's law
+//! to it.
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
 //! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's

@@ -8,8 +8,8 @@
 //! p_native = (qdelay - MINTH) / RANGE, bounded to [0, 1]
 //! ```
 //!
-//! On a slow link, a single large packet causes a long delay. So FLOOR keeps the ramp above the delay of two 2000-byte
-//! packets.
+//! On a slow link, a single large packet causes a long delay. So FLOOR raises the ramp to the delay of two 2000-byte
+//! packets, but to 65.535 ms at most.
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of docsis-ns3 and RFC 9957 §4.   Units: ns; bytes with the MAC header.
 //! Departs: docsis-ns3 also limits the raised MAXTH to 65.535 ms.

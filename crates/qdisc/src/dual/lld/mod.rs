@@ -17,7 +17,7 @@
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
 //! Units: L counts bytes of frames with the MAC header; C and the limits count bytes without this header (as in
-//! docsis-ns3).
+//! docsis-ns3), and so do r_L and the arrivals at the virtual queue.
 //! Interpretations: any ECN-capable packet in L can be marked, even ECT(0) with an NQB code point; a sanctioned packet is not
 //! marked.
 //! Departs: DOCSIS-PIE's clock stops while its updates would change nothing.
@@ -52,18 +52,18 @@ const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
 /// Class of a packet that queue protection redirected to C.
 const SANCTIONED: u8 = 2;
-/// Default size of L's buffer: the bytes that the aggregate's sustained rate sends in this time, but at least this
-/// number of bytes.
+/// Default size of L's buffer: a time at the aggregate's sustained rate, and a minimum in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
 /// Default size of C's buffer, as the time in which a full buffer is sent at C's highest rate. This rate is the larger
-/// of C's MSR and peak rate, or the peak rate of the aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
+/// of C's MSR and peak rate. If C has neither, it is the peak rate of the aggregate, or the aggregate's sustained rate
+/// if its peak rate is unlimited. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Side {
     fifo: Fifo,
-    /// Bytes with MAC headers.
+    /// Total size of the queued frames with their MAC headers, bytes.
     frames: u64,
 }
 
@@ -146,7 +146,7 @@ pub struct DocsisLld {
     /// The value of p_native (see `iaqm`) for the last packet that arrived at L.
     p_native: f64,
     qdelay_l: Duration,
-    /// Bits that have left L since `interval_start`.
+    /// Bits of the Ethernet frames that have left L since `interval_start`.
     interval_bits: u64,
     interval_start: Time,
     /// Value of r_L (see `shares`) at the last update, in bit/s.
@@ -234,8 +234,8 @@ impl DocsisLld {
         matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) || self.l_dscp >> (packet.tos >> 2) & 1 != 0
     }
 
-    /// Applies queue protection (RFC 9957 §4) and the immediate AQM to an arrival at L. Returns true if the packet must be
-    /// redirected to C.
+    /// Applies queue protection (RFC 9957 §4), the immediate AQM and the coupled law to an arrival at L. Returns true
+    /// if the packet must be redirected to C.
     fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let Some(rates) = &self.rates else { return false };
         let size = docsis_frame(packet.bytes());

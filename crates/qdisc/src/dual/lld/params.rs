@@ -25,16 +25,16 @@ pub enum DelayEstimate {
 
 params! {
     /// Parameters of the two coupled queues of Low Latency DOCSIS, the Classic queue and the Low Latency queue. Each
-    /// queue belongs to a service flow, and both service flows together are the aggregate. *Queue protection* moves
-    /// packets from the Low Latency queue to the Classic queue, if their flow causes too much delay. Names in capitals
-    /// are those of the DOCSIS specification. The rates come from the modem or shaper behind the queues.
+    /// queue belongs to a service flow, and both service flows together are the aggregate. *Queue protection* redirects
+    /// an arriving packet from the Low Latency queue to the Classic queue, if its flow causes too much delay. Names in
+    /// capitals are those of the DOCSIS specification. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every ECN-capable packet is marked. Below MAXTH,
-        /// the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised: the ramp never begins
-        /// below the transmission time of two 2000-byte packets. The raised ramp begins at 65.535ms at most.
+        /// MAXTH: delay of the Low Latency queue at and above which ECN-capable packets are marked with probability 1.
+        /// Below MAXTH, the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised: the ramp
+        /// then begins at the transmission time of two 2000-byte packets, but at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marking probabilities begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
@@ -53,12 +53,13 @@ params! {
         /// Turns on queue protection. It acts only while the Low Latency queue's delay exceeds CRITICALqL
         /// (`critical_ql`).
         queue_protection: bool = true,
-        /// CRITICALqL: while the Low Latency queue's delay is at most this time, queue protection moves no packet to
-        /// the Classic queue. Null: MAXTH, including the raise on a slow link (`max_th`).
+        /// CRITICALqL: while the Low Latency queue's delay is at most this time, queue protection redirects no packets
+        /// to the Classic queue. Null: MAXTH, including the raise on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
         /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time after which its congested bytes have
-        /// aged away (see `lg_aging`). A packet of the flow moves to the Classic queue if two conditions hold: the Low
-        /// Latency queue's delay exceeds CRITICALqL, and delay × score exceeds CRITICALqL × CRITICALqLSCORE.
+        /// aged away (see `lg_aging`). An arriving packet of the flow is redirected to the Classic queue if two
+        /// conditions hold: the Low Latency queue's delay exceeds CRITICALqL, and delay × score exceeds CRITICALqL ×
+        /// CRITICALqLSCORE.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: rate at which a flow's congested bytes age away, 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         /// The congested bytes measure how much the flow contributes to the queue. Each packet of the flow adds its
@@ -72,7 +73,8 @@ params! {
         attempts: u8 = 2,
         /// Parameters of the Classic queue's DOCSIS-PIE, with the same keys as the discipline `docsis_pie`. If `limit`
         /// is not set, it is 100ms at the sustained or the peak rate of the Classic service flow, whichever is higher.
-        /// If this service flow has no rates of its own, the peak rate of the aggregate is used.
+        /// If this service flow has no rates of its own, the peak rate of the aggregate is used, or its sustained rate
+        /// if the peak rate is unlimited.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }
