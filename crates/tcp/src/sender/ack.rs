@@ -269,8 +269,8 @@ impl Sender {
 
     /// After an ACK of new data, restarts the retransmission timer, or arms it for a tail loss probe. Stops the timer
     /// if nothing is outstanding (RFC 6298 §5.2 and §5.3). In a fast recovery with NewReno, only the first partial ACK
-    /// restarts the timer; RFC 6582 calls this the Impatient variant. With `any_ack_restarts_timer`, duplicate ACKs
-    /// restart it too.
+    /// restarts the timer; RFC 6582 calls this the Impatient variant. With `any_ack_restarts_timer`, a duplicate ACK
+    /// has the same effect as an ACK of new data.
     #[inline(always)]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {

@@ -115,7 +115,7 @@ impl Sender {
         }
     }
 
-    /// Recomputes the pacing rate and the burst size after an ACK or the handshake, if the flow has [`Bursts`].
+    /// Updates the pacing rate and the burst size after an ACK or the handshake, if the flow has [`Bursts`].
     /// `rtt_us` is the RTT sample, if there is one.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
