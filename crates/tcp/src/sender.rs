@@ -55,7 +55,7 @@ pub(crate) struct Context<'a, I> {
 }
 
 /// The state of the delivery-rate estimate, pacing and bursts. A flow has this state only if it uses at least one of
-/// the three or if its controller has a timer.
+/// the three, if its controller has a timer, or if a program has set its pacing rate ([`crate::Steer`]).
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,

@@ -107,7 +107,7 @@ impl Sender {
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // saturates, because an earlier ACK may have ended within a SACKed segment. `bytes` then includes only the
-            // rest of this segment, but `taken.sacked` its whole size
+            // rest of this segment, whereas `taken.sacked` includes its whole size
             bytes.saturating_sub(taken.sacked)
         };
         if self.una == self.next && p.window.silence_from_ack() {

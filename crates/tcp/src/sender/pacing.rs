@@ -146,7 +146,7 @@ impl Sender {
         }
     }
 
-    /// Sends all that may be sent now, as packets of several segments each (TSO).
+    /// Sends all that may be sent now, with consecutive segments joined in packets where possible (TSO).
     #[inline(never)]
     pub(super) fn output_runs<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let p = cx.p;
