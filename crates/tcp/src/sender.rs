@@ -56,7 +56,7 @@ pub(crate) struct Context<'a, I> {
 }
 
 /// The state of the delivery-rate estimate, pacing and bursts. A flow has this state only if it uses at least one of
-/// the three or if its controller has a timer.
+/// the three, if its controller has a timer, or if a program has set its pacing rate ([`crate::Steer`]).
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
@@ -105,7 +105,7 @@ pub(crate) struct Sender {
     /// True if the next new segment must carry CWR.
     cwr_due: bool,
     pub(crate) state: State,
-    /// True if a partial ACK has restarted the timer in this recovery (impatient NewReno).
+    /// True if an ACK has restarted the timer in this recovery, so that later ACKs do not (impatient NewReno).
     partial_seen: bool,
     /// True if the window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
     limited: bool,
@@ -122,10 +122,10 @@ pub(crate) struct Sender {
     /// round ends when `una` reaches this offset.
     usage_until: u32,
     /// Bytes outstanding when the window last stopped the sender in the current round (see `usage_until`). If the
-    /// window has not stopped the sender, the maximum after a transmission in this round.
+    /// window has not stopped the sender, the largest number of bytes outstanding in this round.
     max_flight: u32,
     peer_rwnd: u32,
-    /// End of the current round: the low 32 bits of `next` when the round began.
+    /// End of the round that controllers count: the low 32 bits of `next` when this round began.
     round_end: u32,
     /// Number of CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,

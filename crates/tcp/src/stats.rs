@@ -13,7 +13,8 @@ pub enum State {
     Cwr,
     /// Fast recovery.
     Recovery,
-    /// After a retransmission timeout, until all data outstanding at that time is acknowledged.
+    /// After a retransmission timeout, until all data outstanding at that time is acknowledged. Ends earlier if the
+    /// timeout proves spurious, or if a fast recovery begins.
     Loss,
 }
 

@@ -13,7 +13,7 @@ pub enum Steer {
     PacingRate(Option<f64>),
 }
 
-/// Limits on the settings that [`Steer`] changes.
+/// The properties of a sender on which [`Steer`] depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steerable {
     /// Largest payload of a segment in bytes.

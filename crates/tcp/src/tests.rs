@@ -425,8 +425,8 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
-    // Two segments of one window are marked. Only the ACKs of these two segments have ECE: unlike the feedback of RFC
-    // 3168, DCTCP's feedback does not wait for CWR to end. There is still only one reduction
+    // Two segments of one window are marked. Only the ACKs of these two segments have ECE: DCTCP's feedback does not
+    // last until CWR arrives, unlike RFC 3168's. There is still only one reduction
     let p = preset("rfc").with(|p| {
         p.ecn.ecn = true;
         p.ecn.ecn_feedback = EcnFeedback::Dctcp;

@@ -14,7 +14,7 @@
 //! D-SACK counts even after the recovery has ended.
 //!
 //! Source: the RFCs as Linux combines them.
-//! Departs: BBR's model is not reset. A D-SACK counts by its length, regardless of which retransmission it reports.
+//! Departs: a D-SACK counts by its length, regardless of which retransmission it reports.
 
 use crate::cc::control::Window;
 use crate::params::{TcpParams, Undo as UndoAxis};
@@ -25,9 +25,11 @@ use crate::segment::{SackBlock, Segment};
 pub(crate) struct Undo {
     /// SND.UNA when the recovery or timeout began; `None` if there is nothing to undo.
     marker: Option<u64>,
-    /// Number of retransmissions not yet reported by D-SACK; `None` before the first retransmission.
+    /// Number of retransmissions that D-SACK has not reported: those in flight when the recovery or timeout began, and
+    /// all later ones. `None` before the first of them.
     resent: Option<u32>,
-    /// Time of the first retransmission counted in `resent`, microseconds modulo 2^32.
+    /// Time of the first retransmission since the recovery or timeout began, microseconds modulo 2^32. If
+    /// retransmissions were still in flight then, the time of the first of them or of an earlier one.
     first_resent: Option<u32>,
     /// The window before the reduction; `None` if an ECN echo had already reduced the window.
     before: Option<Window>,

@@ -107,7 +107,7 @@ impl Sender {
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // saturates, because an earlier ACK may have ended within a SACKed segment. `bytes` then includes only the
-            // rest of this segment, but `taken.sacked` its whole size
+            // rest of this segment, whereas `taken.sacked` includes its whole size
             bytes.saturating_sub(taken.sacked)
         };
         if self.una == self.next && p.window.silence_from_ack() {
@@ -269,8 +269,8 @@ impl Sender {
 
     /// After an ACK of new data, restarts the retransmission timer, or arms it for a tail loss probe. Stops the timer
     /// if nothing is outstanding (RFC 6298 §5.2 and §5.3). In a fast recovery with NewReno, only the first partial ACK
-    /// restarts the timer; RFC 6582 calls this the Impatient variant. With `any_ack_restarts_timer`, duplicate ACKs
-    /// restart it too.
+    /// restarts the timer; RFC 6582 calls this the Impatient variant. With `any_ack_restarts_timer`, a duplicate ACK
+    /// has the same effect as an ACK of new data.
     #[inline(always)]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {

@@ -115,7 +115,7 @@ impl Sender {
         }
     }
 
-    /// Recomputes the pacing rate and the burst size after an ACK or the handshake, if the flow has [`Bursts`].
+    /// Updates the pacing rate and the burst size after an ACK or the handshake, if the flow has [`Bursts`].
     /// `rtt_us` is the RTT sample, if there is one.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
@@ -146,7 +146,7 @@ impl Sender {
         }
     }
 
-    /// Sends all that may be sent now, as packets of several segments each (TSO).
+    /// Sends all that may be sent now, with consecutive segments joined in packets where possible (TSO).
     #[inline(never)]
     pub(super) fn output_runs<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let p = cx.p;

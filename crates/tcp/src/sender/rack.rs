@@ -72,7 +72,7 @@ impl Sender {
 
     /// Returns the remaining time of the current RTO. The RTO began at the last ACK of new data (RFC 6298 §5.3), or
     /// when [`Sender::start_rto`] was last called, whichever is later. In stacks with `min_rto_bounds = "variation"`,
-    /// the RTO began at the latest transmission of the first outstanding segment (Linux).
+    /// it began instead at the latest transmission of the first outstanding segment (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
             MinRto::Total => self.detection.rto_began(),

@@ -1,4 +1,4 @@
-//! Calls the controller for each ACK, with the delivery rate if the controller needs it.
+//! Calls the controller, and passes the delivery rate to it if it needs one.
 
 use super::{PacingAndRate, Sender};
 use crate::cc::control::{AckSample, Drive};

@@ -150,8 +150,8 @@ impl Sender {
             // RFC 6675 §5 step 4.3: RescueRxt is the end of the segment that is resent here, so that no rescue
             // retransmission is sent before this segment has arrived
             self.rescue_rxt = piece.end() as u32;
-            // a controller with `Turn::Repair` processes this ACK only after this step, so it has not set its window
-            // yet. If the flow is paced, the retransmission then waits for the pacer, as in Linux
+            // a controller with `Turn::Repair` sets its window only after this step. So if its flow is paced, the
+            // segment is resent later, when the window and the pacer allow it, as in Linux
             if self.turn == Turn::Growth || self.pacing_rate().is_none() {
                 self.retransmit(cx, piece, false);
             }
@@ -248,7 +248,7 @@ impl Sender {
         cx.stats.timeouts += 1;
         // RFC 5681 §3.1: there is no second reduction if the same data times out again. Nor is there one if a recovery
         // or an ECN echo has already reduced the window while this data was outstanding, except with
-        // `reduce_from_flight`
+        // `reduce_from_flight`. In ns-2, every timeout reduces the window
         let reducing = self.state == State::Recovery || self.state == State::Cwr && self.una < self.recover;
         let reduced_already =
             !p.quirks.every_timeout_reduces && (self.timeouts > 0 || reducing && !p.reduction.reduce_from_flight);

@@ -121,7 +121,8 @@ impl Sender {
             // the loss was real
             undo.frto &= !sacked;
         } else if acked > 0 && self.una < self.recover {
-            // F-RTO step 2.b: the first ACK after the timeout advances the window, so new data is sent, if there is any
+            // F-RTO step 2.b: this ACK advances SND.UNA, and no new data was sent since the timeout. So new data is
+            // sent now, if there is any
             (undo.new_first, undo.frto) = (more, more);
             self.detection.set_once_until(self.next as u32);
             self.recover = self.next;

@@ -13,7 +13,7 @@ pub(super) enum Fate {
     Drop,
     Late(Duration),
     Mark,
-    /// The packet is split into its segments. Segment i is lost if bit i of this number is 1.
+    /// The packet is split into its segments. Segment i is lost if bit (i mod 64) of this number is 1.
     Cut(u64),
 }
 

@@ -72,7 +72,7 @@ fn a_lost_packet_is_five_lost_segments() {
     assert_eq!(n.received[1], 14_480);
 }
 
-/// A mark on a packet counts for each of its segments.   Source: RFC 9768 §3.2.2, which counts packets as seen by the network.
+/// A mark on a packet of several segments counts once for each of them.   Source: RFC 9768 §3.2.2.
 #[test]
 fn a_mark_counts_for_every_segment() {
     let accecn = tso()

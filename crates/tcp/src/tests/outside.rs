@@ -73,7 +73,7 @@ fn after_an_idle_period_the_pacing_rate_is_that_before_it() {
 
 #[test]
 fn after_a_timeout_losses_are_reported_with_the_window_before_it() {
-    // the whole first flight is lost, and so is the tail loss probe
+    // the whole first flight, the tail loss probe and the first retransmission are lost
     let needs = ForeignNeeds { rates: true, ..ForeignNeeds::default() };
     let factory = Renos { needs, ..Renos::default() };
     let p = with(preset("linux-6"), factory.clone());

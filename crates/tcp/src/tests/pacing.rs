@@ -39,8 +39,8 @@ fn bbr_sends_single_segments_below_1200_kbit_per_second() {
 
 #[test]
 fn a_retransmission_is_a_burst_of_its_own() {
-    // BBR sends bursts of at least two segments. A retransmission and a new segment would fit into one burst, but each
-    // retransmission leaves alone
+    // at this rate, BBR sends bursts of at least two segments. A retransmission and a new segment would fit into one
+    // burst, but each retransmission leaves alone
     let p = preset("bbr");
     let fate = |_: usize, _: usize, s: &Segment| {
         let chosen = s.len > 0 && [200, 260, 320].contains(&((s.seq - 1) / 1448)) && !s.retransmission;

@@ -88,7 +88,7 @@ fn two_stacks_use_what_both_have() {
         (&linux, &bare(500), [500, 500], false),
         // the peer's MSS option is 1460, but the stack's own limit is 1448 bytes
         (&linux, &bare(1460), [1448, 1460], false),
-        // with time stamps, 12 of the 512 bytes that the peer takes are options
+        // the peer's MSS option is 512 bytes. With time stamps, 12 of these bytes are options
         (&linux, &preset("linux-6").with(|p| p.wire.mss = 500), [500, 500], true),
         (&bare(1460), &preset("linux-6").with(|p| p.wire.mss = 500), [512, 500], false),
         // AccECN's counters take 12 bytes of the first stack's payload, but only if the peer supports AccECN

@@ -344,8 +344,8 @@ fn the_original_of_a_segment_sent_again_shows_reordering() {
 #[test]
 fn a_segment_that_fills_the_last_hole_is_late_by_all_that_is_acknowledged() {
     // segment 1 arrives after segment 2. After this reordering, three SACKs no longer indicate a loss. Segments 4 to 6
-    // overtake segment 3, and then one ACK acknowledges all four. Four segments are more than DupThresh, so the next
-    // SACK grows the window
+    // overtake segment 3, and then one ACK acknowledges segments 3 to 6. So segment 3 was late by four segments, more
+    // than DupThresh, and the next SACK grows the window
     let late: &[(u64, &[(u64, u64)])] = &[(1, &[(2, 3)]), (3, &[]), (3, &[(4, 7)]), (7, &[]), (7, &[(8, 9)])];
     let after = after_acks(late);
     assert_eq!(after.iter().map(|a| a.1).max(), Some(0), "{after:?}");

@@ -66,7 +66,7 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
 #[test]
 fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
-    // the ACK covers two segments, of which the first was sent twice. As in Linux, no send time of such an ACK gives a
+    // the ACK covers two segments, of which the first was sent twice. As in Linux, send times then give no
     // sample, not even that of the second segment. So with both sources, the sample comes from the echoed time stamp, 1
     // ms: 50 - 1 = 49 ms
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);

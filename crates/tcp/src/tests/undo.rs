@@ -112,7 +112,7 @@ fn a_timeout_for_a_longer_delay_is_undone() {
     });
     let (n, again) = message(&frto, 30, slow);
     // F-RTO answers the first ACK, at 700, with new data. The second ACK covers segment 1, which was never
-    // retransmitted: its original was only late, so the timeout was spurious
+    // retransmitted, so it was only late, and the timeout was spurious
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
     // with time stamps, the first ACK shows that the timeout was spurious
     let eifel = reno().with(|p| {

@@ -3,8 +3,8 @@
 //! The bottleneck carries 6 Mbit/s (a full packet takes 2 ms) and queues 12 packets; the delay is 20 ms each way. The sender
 //! writes 60 segments, 12 more two seconds later, and 4 more after another two seconds. The 24th data packet, the last two of the
 //! second message and the last of the third are lost once each. All other losses are drops in the queue. linux-6 has two more
-//! tables: in one, ECN is on and the 24th packet is marked; in the other, the 24th packet arrives 50 ms late. dctcp and
-//! prague also have a table in which the 24th packet is marked.
+//! tables, in which the 24th packet is not lost: in one, ECN is on and the packet is marked; in the other, it arrives
+//! 50 ms late. dctcp and prague also have a table in which the 24th packet is marked instead.
 
 use crate::pipe::{Fate, Pipe, Step};
 use std::fmt::Write as _;
