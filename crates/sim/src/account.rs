@@ -17,11 +17,11 @@ impl<S: Sink> World<S> {
         self.outcome_at(scenario, self.now())
     }
 
-    /// Returns the result of the run so far, if all events up to the time `last` have been processed. After the end of
-    /// the run, `last` has no effect.
+    /// Returns the result of the run up to the time `last`. All events up to this time must have been processed. After
+    /// the end of the run, `last` has no effect.
     ///
     /// During the run, the counters of links and the drop counts of applications may be out of date. If an application
-    /// has series, they include at least everything up to the end of the last complete bin.
+    /// has series, these counts are brought up to date at the end of each bin.
     pub fn outcome_at(&self, scenario: &Scenario, last: Time) -> Outcome {
         let mut tally = Cow::Borrowed(&self.engine.tally);
         let mut end = self.end;

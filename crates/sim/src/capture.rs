@@ -14,9 +14,9 @@
 //! and applications are numbered in name order, nodes from 0 and applications from 1: 10.0.x.y is node number x * 256 +
 //! y, and the servers of an application use its number as their port. TCP has the sequence numbers of the run (the
 //! initial number is 0), flags, window, MSS, window scale, SACK blocks, AccECN counters and time stamps (in us) as
-//! simulated. Pings are ICMP echo messages; other datagrams are UDP. Payload is zeros, except in datagrams of endpoints
-//! that the program supplies: these contain their real bytes. Usually, only the first [`KEPT`] bytes of each packet are
-//! kept.
+//! simulated. Pings are ICMP echo messages; other datagrams are UDP. Payload is zeros. Datagrams of endpoints that the
+//! program supplies are exceptions: they have the ports that the program chooses, and contain their real bytes.
+//! Usually, only the first [`KEPT`] bytes of each packet are kept.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet
@@ -67,7 +67,8 @@ struct App {
 impl<W: Write> Capture<W> {
     /// Returns a sink that captures at both ends of `link`, and writes the headers of both files. The node `from` of
     /// the link is on the left. `None` chooses the slowest link or, of several such links, the first in the order of
-    /// names. A link is as slow as its shaper or modem. The files keep the first `kept` bytes of each packet.
+    /// names. The speed of a link is its sustained rate or, if lower, its own `rate`. The files keep the first `kept`
+    /// bytes of each packet.
     ///
     /// Errors: an invalid scenario; an unknown link; a file that cannot be written. [`Capture::finish`] reports later
     /// write errors.

@@ -9,17 +9,17 @@
 //!          no event    ^       no event    ^             one event per packet: its arrival at home
 //! ```
 //!
-//! A plain link is *onward* if each of its packets continues over a link that only this link feeds, and this next link
-//! is plain or a port with a tail ([`Tail`]). A packet has no event at the far end of an onward link, and one event at
-//! the far end of the last link of a chain. [`roles`] finds the chains, from the paths between applications. A port
+//! A plain link is *onward* if all its packets continue over links that it alone feeds, and each of these next links is
+//! plain or a port with a tail ([`Tail`]). A packet has no event at the far end of an onward link, and one event at the
+//! far end of the last link of a chain. [`roles`] finds the chains, from the paths between clients and servers. A port
 //! with a discipline can have a chain in front of it and one behind it ([`crate::through`]).
 //!
-//! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain
-//! needs the time at which it would have been scheduled if every hop had an event. If the packet finds the last link
-//! empty, this is the time at which it enters this link; otherwise, it is the time at which the preceding packet reaches
-//! the end of the chain. Among simultaneous events that were scheduled at that time, the arrival comes first. This rule
-//! holds for every *fed* link ([`Role::fed`]), with or without chains, so it also applies where a link is observed,
-//! driven, or changed on schedule.
+//! **Simultaneous events** are handled in the order in which they were scheduled. So an arrival at the end of a chain
+//! needs the time at which it would have been scheduled if every hop had an event. If the last link is empty when the
+//! packet enters it, this is the time of entry; otherwise, it is the time at which the preceding packet reaches the end
+//! of the chain. Among simultaneous events that were scheduled at that time, the arrival comes first. This rule holds
+//! for every *fed* link ([`Role::fed`]), with or without chains, so it also applies where a link is observed, driven, or
+//! changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
 //! runs with chains, with an event for each hop, and with ports only (`tests/it/fast_path.rs`).
@@ -48,7 +48,7 @@ pub(crate) struct Role {
     /// True if this link is plain, and every packet that reaches the far end continues over a link that only this link
     /// feeds. The next link must be plain, or a port with a tail.
     pub onward: bool,
-    /// If this link is onward and all packets continue over the same link: this next link.
+    /// The next link, if this link is onward and all its packets continue over the same link.
     pub next: Option<u16>,
     /// True if an arrival at the far end precedes all other events that have the same time and were scheduled at the
     /// same moment. This is the case if this link has a tail, or if this link is plain and its only feeder is onward or

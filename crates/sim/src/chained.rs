@@ -29,8 +29,8 @@ pub(crate) struct Arrival {
     /// Time at which the event for this arrival would have been scheduled if every hop had an event. Zero if the
     /// arrival is part of the event that is being handled.
     pub since: Time,
-    /// True if the event for this arrival would precede all other events scheduled at the time `since` for the same
-    /// time.
+    /// True if the event for this arrival would precede all other events that take place at `at` and were scheduled at
+    /// `since`.
     pub first: bool,
 }
 
@@ -81,8 +81,8 @@ pub(crate) struct Chained {
     /// Time at which the packet that was accepted last arrives at the far end; zero if no packet has been accepted.
     last_arrival: Time,
     accepted: Count,
-    /// Lower bound on the packets whose transmission had started when the latest packet arrived. It is brought up to
-    /// date only if the queue seems full, and raised if it falls below `removed`.
+    /// Lower bound on the number of packets whose transmission will have started when the next packet arrives. It is
+    /// brought up to date only if the queue seems full, and raised if it falls below `removed`.
     dequeued: Count,
     /// The accepted packets that have not been removed.
     log: Ring<Passage>,

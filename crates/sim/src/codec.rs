@@ -8,13 +8,13 @@
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its number, its stamp |
 //! | counting ACK | as a plain ACK, but with AccECN's counter in its flags | the ACK | the echoed stamp | its number, its stamp |
-//! | plain data | data of a side that has received no data | its number | its stamp | ACK 1, the echo |
+//! | plain data | data without FIN, ECE or CWR, of a side that has received no data | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its number |
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
 //! The first three forms make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the
 //! counter in their flags. An ACK without SACK blocks is sent whole if the other side measures one-way delay from the
-//! ACK's time stamp. A segment that carries a window is also sent whole.
+//! ACK's time stamp. A segment that carries a window or an AccECN option is also sent whole.
 
 use crate::arena::Arena;
 use crate::wake::InFlightBytes;
@@ -453,7 +453,7 @@ mod tests {
                     // four blocks leave no room for time stamps
                     let stamped = segment.sack.as_slice().len() < 4;
                     let (ts_val, ts_ecr) = if stamped { (segment.ts_val, segment.ts_ecr) } else { (0, 0) };
-                    // the codec sets SACK_WHOLE for queues if the blocks cover all data that the receiver has
+                    // the codec sets SACK_WHOLE for queues if the blocks cover all data that the receiver has above holes
                     let flags = flags.with(packet.flags.and(Flags::SACK_WHOLE));
                     let kept = Segment { seq: 0, ts_val, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);

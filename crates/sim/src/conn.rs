@@ -68,7 +68,7 @@ pub(crate) struct ConnInfo {
 }
 
 /// Packets received at one end. These counts are added to the row of counters only when the connection or the run ends,
-/// because rows are not in the cache.
+/// because the row is rarely in the cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
     pub packets: u64,
@@ -133,7 +133,8 @@ impl Conn {
     }
 }
 
-/// An event of which an application is notified. Applications are notified in the order in which the events occurred.
+/// An event at one side of a flow, which the world handles and may pass on to the application. Events are handled in
+/// the order in which they occurred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AppEvent {
     pub app: u16,
@@ -167,7 +168,7 @@ pub(crate) struct Wire<'a, S> {
 }
 
 impl<S: Sink> Wire<'_, S> {
-    /// Sends a segment by [`Io::send`]. Not inlined, so that a plain segment stays in the caller's registers.
+    /// Calls [`Io::send`]. Not inlined, so that a plain segment stays in the caller's registers.
     #[inline(never)]
     fn send_whole(&mut self, segment: Segment) {
         self.send(&segment);

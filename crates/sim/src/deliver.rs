@@ -18,8 +18,8 @@ const LOOKAHEAD: [usize; 2] = [5, 2];
 impl<S: Sink> Engine<S> {
     /// Prefetches the connections of the next packets on link `i`, which has just delivered a packet to its host.
     ///
-    /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next
-    /// packets are known, because they are in the link's ring.
+    /// With ten thousand connections, the half dozen cache lines that a packet needs are rarely in the cache. But the
+    /// next packets are known, because they are in the link's ring.
     #[inline(always)]
     pub(crate) fn prefetch_next(&self, i: u16) {
         if self.conns.len() > IN_CACHE {
@@ -147,7 +147,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Calls `act` for one end, with access to everything that the end may use.
+    /// Calls `act` for one end, with the end's stack and a [`Wire`] that carries out the end's requests.
     #[inline(always)]
     fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
         let Conn { ends, info } = &mut self.conns[slot];

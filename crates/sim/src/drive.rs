@@ -52,11 +52,12 @@ pub struct TcpState {
     pub sacked: u64,
     /// Counters since the start of the connection.
     pub stats: tcp::Stats,
-    /// The limits of the values that [`World::steer`] can set.
+    /// The MSS, and whether [`World::steer`] can set the pacing rate.
     pub can: Steerable,
 }
 
-/// The data that a flow has sent in one direction: sums over all its connections since the start of the run.
+/// The data that a row of an application has sent in one direction: sums over all connections of the row since the start
+/// of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Payload, bytes. For the latest connection, as long as it is open: acknowledged payload. For all other

@@ -31,8 +31,8 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Receives an endpoint's datagram at its destination host. The endpoint also receives the second copy of a datagram
-    /// that a link has duplicated, but this copy does not count as delivered.
+    /// Receives an endpoint's datagram at its destination host, and queues it for the program. If a link has duplicated
+    /// the datagram, the program receives both copies, but only the first counts as delivered.
     #[cold]
     pub(crate) fn deliver_bytes(&mut self, packet: &PacketMeta, row: u32, path: Path) {
         let now = self.net.now();
@@ -81,7 +81,7 @@ impl<S: Sink> World<S> {
     }
 
     /// Wakes the endpoint of application `app` at the time `at`, or now if this time has passed. A wake cannot be
-    /// cancelled.
+    /// cancelled. A wake at the application's stop time or later is dropped.
     pub fn wake_at(&mut self, app: u16, at: Time) {
         let at = at.max(self.now());
         self.engine.apps[usize::from(app)].timers.set(at, 0);

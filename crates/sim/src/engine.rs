@@ -32,8 +32,8 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// Everything in a world except its applications. The applications are stored separately because an application may
-/// change the engine while the application handles an event.
+/// The network, the connections and their counters. Applications are stored outside the engine, because an application
+/// may change the engine while it handles an event.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
@@ -196,7 +196,7 @@ impl<S: Sink> Engine<S> {
         true
     }
 
-    /// Ends the warm-up just before the current time: all sums restart at 0.
+    /// Ends the warm-up just before the current time: excludes the counts so far from the results.
     pub(crate) fn begin(&mut self) {
         let now = self.net.now();
         self.net.begin(now);

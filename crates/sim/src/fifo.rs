@@ -10,8 +10,8 @@
 //! wire, jitter, other impairments or a schedule. A differential test (`tests/it/fast_path.rs`) compares this link with
 //! a port.
 //!
-//! At equal times a departure precedes an arrival, as in `port`. `net` schedules the arrivals of a port at the same points as
-//! the arrivals of this link, so that simultaneous arrivals from two links keep their order.
+//! At equal times a departure precedes an arrival, as in `port`. Arrivals at the far end of a port are scheduled at the
+//! moments at which this link would schedule them, so that simultaneous arrivals from two links keep their order.
 
 use crate::ring::Ring;
 use measure::{LinkCounts, LinkMeter};
@@ -103,7 +103,7 @@ pub(crate) struct Fifo {
     capacity: Capacity,
 }
 
-/// The outcome of an arrival.
+/// The outcome of an arrival at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
     /// Accepted behind other packets. The event of the first packet on the link is already scheduled.

@@ -1,5 +1,5 @@
-//! The state of a port in a chain, used by the module `through`: the port's inbox, and the number of its packets that
-//! have been passed on.
+//! The state of a port in a chain, used by the module `through`: the packets that will arrive at the port, and the
+//! number of its packets in flight that have been passed on to its tail.
 
 use crate::chain::Tail;
 use crate::fifo::TxTime;

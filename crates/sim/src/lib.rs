@@ -26,7 +26,7 @@
 //! | [`Past`] | the initial segment that several runs share, which is simulated once |
 //! | `account` | the result of a run: an [`Outcome`] |
 //!
-//! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
+//! Two runs of one scenario give the same result, byte for byte, on any machine, in debug and release builds.
 
 mod account;
 mod arena;

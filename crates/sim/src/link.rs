@@ -1,7 +1,8 @@
 //! A simulated link: its queue, transmission and propagation.
 //!
 //! A plain drop-tail link is a [`Fifo`] or, in a chain, a [`Chained`]: its departures are known at enqueue. All other
-//! links, and plain links that are observed, are [`Port`]s. `net` offers packets to links and schedules their events.
+//! links are [`Port`]s. So are plain links that are observed, have scheduled changes, or begin at a node with TCP small
+//! queues. `net` offers packets to links and schedules their events.
 
 use crate::chain::{Kind, Role};
 use crate::chained::{Books, Chained};
@@ -166,7 +167,7 @@ pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
     Some(if plain { Kind::Plain } else { Kind::Managed })
 }
 
-/// Returns the link's kind if it stays the same for the whole run.
+/// Returns the link's kind; `None` if the link cannot be part of a chain or has scheduled changes.
 pub(crate) fn lasting_kind(link: &NetworkLink) -> Option<Kind> {
     kind(link).filter(|_| link.changes.is_empty())
 }

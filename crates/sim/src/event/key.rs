@@ -78,8 +78,8 @@ pub(super) fn time_of(key: u128) -> Time {
     Time((key >> TIME_SHIFT) as u64)
 }
 
-/// Returns the time at which the event was scheduled; `None` for an event with a rank, because its key does not contain
-/// this time.
+/// Returns the time at which the event was scheduled; a later time if the event was scheduled more than 4 minutes
+/// ahead. Returns `None` for an event with a rank, because its key does not contain this time.
 pub(super) fn since(key: u128) -> Option<Time> {
     let scheduled = (key >> AGE_SHIFT) as u64 & NOW;
     (scheduled >= OLDEST).then(|| Time(time_of(key).0.saturating_sub(NOW - scheduled)))

@@ -221,8 +221,8 @@ impl Events {
         Some(Target::of(key))
     }
 
-    /// Returns the number of the connection's timer that will probably fire next; `None` if the earliest key in `timers`
-    /// is not that of such a timer.
+    /// Returns the number of the timer that will probably fire next, if it belongs to a connection. Returns `None` if the
+    /// earliest key in `timers` belongs to an application or the clock, or if there is none.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<u32> {
         match Target::of(self.timers.top()) {

@@ -40,7 +40,7 @@ impl Lives {
     }
 
     /// Begins the leg of a packet that enters the queue of `key.link`: the packet that has just arrived there, or one
-    /// segment of that packet. Returns the leg; `None` for a packet sent after the window.
+    /// segment of that packet. Returns the leg; `None` if the packet has no row yet and the window has ended.
     fn begin(&mut self, now: Time, key: Key) -> Option<u32> {
         let arriving = self.arriving.take_if(|a| a.key == key);
         let (row, marked) = match arriving {

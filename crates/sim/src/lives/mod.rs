@@ -12,8 +12,8 @@
 //! Records identify a packet by flow, sequence number and size. Two packets in one queue may have the same identity (duplicate
 //! ACKs). Within a queue, they are distinguished by their arrival times; between links, by their tags.
 //!
-//! Memory is bounded: a window with too many packets ends early, at [`Lives::until`]. Recording changes no result: it adds no event
-//! and draws no random number.
+//! Memory is bounded: a window with too many packets ends early, at [`Lives::until`]. Recording changes no result except
+//! the number of events, and draws no random number.
 
 mod follow;
 mod senders;
@@ -73,11 +73,11 @@ pub struct DirectedFlow {
     pub owner: FlowOwner,
     /// True for the direction from the responder to the initiator.
     pub reverse: bool,
-    /// Minimum one-way delay of the flow's packets since the start of the run; `u64::MAX` ns if none has arrived.
+    /// Minimum one-way delay of the packets sent before the end of the window; `u64::MAX` ns if none has arrived.
     pub least: Duration,
 }
 
-/// The rows of a flow's two directions.
+/// The rows of a flow's two directions, and the flow's unacknowledged packets.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     flow: FlowId,
@@ -155,8 +155,8 @@ impl Lives {
     }
 
     /// Returns true if the sink needs no more of the run. A search is done when the landmark has been found. A window is
-    /// done when it has ended and, in addition, none of its packets is in flight or unacknowledged, or they have been
-    /// followed for long enough.
+    /// done when it has ended and none of its packets is in flight or unacknowledged. It is done in any case 3 s after
+    /// its end.
     pub fn is_done(&self, now: Time) -> bool {
         match self.task {
             Task::Find(_) => self.found.is_some(),

@@ -11,7 +11,7 @@ pub struct SenderRow {
     pub at: Time,
     /// Row of the sender's flow and direction.
     pub flow: u32,
-    /// Index of the state's name in [`Lives::states`](super::Lives::states).
+    /// Index of the state's name in [`Lives::states`](super::Lives::states); 0 also if the sender reports no state.
     pub state: u8,
     /// Values in the order of [`NAMES`]; NaN for a value that the sender does not have.
     pub values: [f64; NAMES.len()],

@@ -26,7 +26,8 @@ pub struct Life {
     pub ecn: u8,
     /// True if the packet is a retransmission.
     pub again: bool,
-    /// Time at which the host sent the packet.
+    /// Time at which the host sent the packet; for a segment of a packet that a link has split (GSO), the time of the
+    /// split.
     pub sent: Time,
     /// Time at which the packet reached its destination; [`Time::NEVER`] if it did not arrive.
     pub arrived: Time,
@@ -123,7 +124,7 @@ impl Table {
         Self { packets, legs, open: BTreeMap::new(), by_tag: Vec::new() }
     }
 
-    /// Returns an upper bound on the bytes of all rows.
+    /// Returns the size of all rows, including free rows, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.packets.all.len() * size_of::<Life>() + self.legs.all.len() * size_of::<Leg>()
     }
