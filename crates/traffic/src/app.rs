@@ -31,7 +31,8 @@ pub struct AppInfo {
 /// applications' states, and the list of applications. `endpoint` is not in the list.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
-        /// The traffic of an application: one key, the application's name, with its parameters.
+        /// The traffic of an application: one key, the application's name, with its parameters; or the name alone, for the
+        /// default parameters.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(remote = "Self")]
         #[schemars(transform = units::words::<Traffic>)]
@@ -41,8 +42,8 @@ macro_rules! applications {
                 #[serde(rename = $name)]
                 $Variant($Params),
             )+
-            /// A transport that the program supplies. It is not in any list or schema, because a scenario file alone cannot run
-            /// it.
+            /// A transport whose code the calling program supplies. It is not in any list or schema, because a scenario file
+            /// alone cannot run it.
             #[serde(rename = "endpoint")]
             #[schemars(skip)]
             Endpoint(endpoint::EndpointParams),
@@ -84,7 +85,7 @@ macro_rules! applications {
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
             }
-            /// Returns true if each flow always has data to send, so that only the network limits the rate.
+            /// Returns true if only the network limits the rate of each flow.
             pub fn greedy(&self) -> bool {
                 matches!(self, Self::Ftp(p) if p.greedy())
             }
@@ -121,7 +122,7 @@ macro_rules! applications {
                 #[doc = concat!($summary, ".")]
                 $Variant(<$Params as Params>::App),
             )+
-            /// A transport that the program supplies.
+            /// A transport whose code the calling program supplies.
             Endpoint(endpoint::Endpoint),
         }
 
@@ -165,7 +166,7 @@ macro_rules! applications {
             }
         }
 
-        /// All applications, in the order of their declaration.
+        /// All applications except `endpoint`, in the order of their declaration.
         pub const APPS: &[AppInfo] = &[
             $(AppInfo {
                 name: $name,

@@ -1,5 +1,5 @@
 //! Records which datagrams have arrived at applications. If a link duplicates packets, only the first copy of a
-//! datagram counts. The application `endpoint` also receives the second copy.
+//! datagram counts. The application `endpoint` also receives the other copies.
 //!
 //! The simulator and the live bench, which runs applications over kernel sockets, both use this record.
 
@@ -7,7 +7,8 @@ use packet::FlowId;
 use std::collections::BTreeMap;
 
 /// Maximum number of ranges for one flow and direction. If there are more, the two lowest are joined, so the missing
-/// datagrams between them count as arrived. Each of these has been lost, or overtaken by at least 65 536 others.
+/// numbers between them count as arrived. A datagram with such a number is lost, or at least 65 536 others have
+/// overtaken it.
 const RANGES: usize = 65_536;
 
 /// For each flow and direction, the numbers of the datagrams that have arrived, as ranges from a first to a last number.

@@ -232,7 +232,7 @@ impl Bittorrent {
         self.round += 1;
     }
 
-    /// Handles a complete message from `from`.
+    /// Handles the complete arrival of a message that the side `from` sent.
     fn arrived<H: Host>(&mut self, i: usize, from: Role, message: Message, host: &mut H) {
         let stopped = host.now() >= host.stop();
         match message {

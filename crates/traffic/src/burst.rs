@@ -55,7 +55,7 @@ pub struct BurstParams {
     pub direction: Direction,
     /// Time from the start of a burst to the start of the next; omitted: a single burst.
     pub interval: Option<Duration>,
-    /// Number of bursts; omitted: until the end of the run. Needs `interval`.
+    /// Number of bursts; omitted: until the end of the run. More than one burst needs `interval`.
     pub count: Option<u64>,
 }
 

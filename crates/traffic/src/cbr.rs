@@ -308,8 +308,8 @@ mod tests {
                 at[1200] as f64 * 1e-6
             })
             .collect();
-        // the last datagram leaves at 1200 ms, after 1200 gaps of 1 ms. Each gap has a variance of 0.2^2 / 12 ms^2, so the
-        // standard deviation of the sum is 2 ms
+        // the last datagram leaves after 1200 gaps with a mean of 1 ms, so at 1200 ms on average. Each gap has a variance
+        // of 0.2^2 / 12 ms^2, so the standard deviation of the sum is 2 ms
         let mean = ends.iter().sum::<f64>() / 200.0;
         let deviation = (ends.iter().map(|e| (e - mean) * (e - mean)).sum::<f64>() / 199.0).sqrt();
         assert!((mean - 1200.0).abs() < 4.0 * 2.0 / 200f64.sqrt(), "{mean}");

@@ -13,7 +13,8 @@ pub struct Demand {
     pub connections: f64,
     /// Payload of all TCP transfers.
     pub bytes: f64,
-    /// Transfers, requests, messages or datagrams. Each takes at least one packet and, over TCP, may take a connection.
+    /// Number of transfers, requests, messages or datagrams. Each needs at least one packet and, over TCP, perhaps its
+    /// own connection.
     pub pieces: f64,
 }
 

@@ -1,4 +1,5 @@
-//! A transport that the program supplies (`bloatlab-net`): this application represents the transport in a scenario.
+//! A transport whose code the calling program supplies (with the crate `bloatlab-net`). This application represents the
+//! transport in a scenario.
 //!
 //! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The application itself
 //! sends nothing: at its start, and whenever its timer expires, it notifies the program's code. A program that has no
@@ -18,7 +19,7 @@ fn default_mtu() -> Bytes {
     Bytes(1500)
 }
 
-/// Parameters of a transport that the program supplies.
+/// Parameters of a transport whose code the calling program supplies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointParams {

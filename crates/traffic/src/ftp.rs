@@ -16,8 +16,8 @@
 //! closes when it has received everything.
 //!
 //! With `length` (netperf's -l), a transfer without a size ends at the time `length` after the start of its flow. Both
-//! ends then close. After that, only retransmissions and FINs are sent and, with `rates`, the data that waits unsent in
-//! the socket.
+//! ends then close. After that, the sender sends only retransmissions, its FIN and, with `rates`, the data that waits
+//! unsent in the socket.
 //!
 //! With `rates`, the application limits a transfer without a size. Every [`TICK`], it writes whole blocks:
 //!
@@ -90,7 +90,8 @@ pub struct FtpParams {
     pub new_connection: bool,
     /// Time from the start of one flow to the start of the next. Default 0s.
     pub stagger: Duration,
-    /// Response to a connection that fails: `retry`, or `give_up`, which ends the flow. Default `retry`.
+    /// Response to a connection that fails before its file has arrived: `retry`, or `give_up`, which ends the flow.
+    /// Default `retry`.
     pub on_failure: OnFailure,
 }
 
@@ -114,8 +115,8 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// Returns true if a flow always has data to send until it is stopped: it has no limit on its rate, no last file,
-    /// and no pauses between files.
+    /// Returns true if only the network limits the rate of a flow: the flow has no limit of its own, no last file, and no
+    /// pauses between files.
     pub(crate) fn greedy(&self) -> bool {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
         self.rates.is_empty() && self.count.is_none() && (self.size.is_none() || !silent)

@@ -11,9 +11,10 @@
 //!
 //! On the wire, a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
 //!
-//! A packet is late if its delay exceeds the minimum delay in its direction after the warm-up by more than
-//! [`GameParams::late_after`]. A round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool,
-//! Latency and player actions in online games, CACM 2006); half of this time is allowed in each direction.
+//! A packet is late if its delay exceeds the minimum delay by more than [`GameParams::late_after`]. The minimum delay is
+//! measured in the same direction, after the warm-up. A round trip of 100 ms impairs the players of a shooter (M.
+//! Claypool, K. Claypool, Latency and player actions in online games, CACM 2006). By default, half of this time is
+//! allowed in each direction.
 //!
 //! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation).
 //! Departs: the source's other packet sizes at the beginning and the end of a game are left out.
@@ -81,8 +82,8 @@ impl Default for GameParams {
 
 impl GameParams {
     /// Returns the factors for the gaps of the client and of the server. A factor stretches the gap distribution of
-    /// IEEE 802.11-18/2009r6, so that its mean is that of the requested packet rate. ([`LEAST_GAP`] makes the rate a
-    /// little lower if hundreds of packets per second are requested.)
+    /// IEEE 802.11-18/2009r6 to the mean gap of the requested packet rate. ([`LEAST_GAP`] makes the rate a little lower
+    /// if hundreds of packets per second are requested.)
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))

@@ -80,10 +80,10 @@ pub trait Host {
     fn open(&mut self, peer: usize, row: usize) -> ConnId;
     /// Appends `bytes` bytes to the stream that `role` sends. If `bytes` is `u64::MAX`, the stream is endless.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the offset in the stream of `role` up to which data may be written: the number of bytes sent plus
-    /// `notsent_lowat`. Then at most `notsent_lowat` bytes wait unsent in the socket (TCP_NOTSENT_LOWAT). A host with
-    /// kernel sockets also limits the socket's unsent bytes to `notsent_lowat`. For an endless stream, such a host
-    /// returns the offset of the next byte that it will write, which may be lower.
+    /// Returns the stream offset up to which `role` may write: the number of bytes sent plus `notsent_lowat`. With this
+    /// limit, at most `notsent_lowat` bytes wait unsent in the socket. A host with kernel sockets also sets the socket
+    /// option TCP_NOTSENT_LOWAT. For an endless stream, such a host returns the offset of the next byte that it will
+    /// write, which may be lower.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
     /// Closes the sending direction of `role`: a FIN follows the written data or, in an endless stream, the data sent
     /// so far.

@@ -1,6 +1,6 @@
 //! Applications as state machines without I/O, driven by events and independent of any network.
 //!
-//! An application has one client (`from` in a scenario) and one or several servers (`to`), and acts for both sides: for a web
+//! An application has one client (`from` in a scenario) and one or more servers (`to`), and acts for both sides: for a web
 //! page, the same state machine sends the client's request and the server's response. All inputs are events ([`Application`]),
 //! and all effects are calls to the host ([`Host`]).
 //!
@@ -14,12 +14,12 @@
 //! | [`short`] | small transfers with random arrivals | ARRIS 2013 |
 //! | [`burst`] | many bytes at once | ARRIS 2013 |
 //! | [`ping`] | echo requests | RFC 792 |
-//! | [`cbr`] | UDP datagrams with exact spacing | CableLabs 2012 §3.2.1, MMCN 1999 |
+//! | [`cbr`] | UDP datagrams at a constant mean rate | CableLabs 2012 §3.2.1, MMCN 1999 |
 //! | [`media`] | live video with a rate controller | RFC 8867, RFC 8888 |
 //! | [`proshare`] | a video conference: audio and video datagrams | MMCN 1999 |
 //! | [`voip`] | a G.711 call | CableLabs 2012 §3.2.2 |
 //! | [`rpm`] | round trips per minute under load | draft-ietf-ippm-responsiveness |
-//! | [`endpoint`] | a transport that the program supplies | |
+//! | [`endpoint`] | a transport whose code the calling program supplies | |
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
 //! Conventions: kB is 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. An

@@ -169,7 +169,7 @@ fn an_application_writes_at_its_rates() {
     let app = run(FtpParams { rates, ..Default::default() }, &mut fake, 5 * S);
     assert!(!app.counts() && !app.params.greedy());
     // the rate is 1 MB/s from 0 to 2 s, and 0.5 MB/s from 3 to 5 s. The application writes once per millisecond, so up
-    // to the last write at each rate, it has written the data of 1.999 s: 1380.5 blocks at 1 MB/s, and 690.2 blocks at
+    // to the last write at each rate, it has written the data of 1.999 s: 1380.5 blocks at 1 MB/s, and 690.3 blocks at
     // 0.5 MB/s
     let blocks = fake.writes.iter().map(|w| w.bytes / BLOCK).sum::<u64>();
     assert!(fake.writes.iter().all(|w| w.bytes % BLOCK == 0) && blocks == 1380 + 690, "{blocks}");

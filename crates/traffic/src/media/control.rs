@@ -51,7 +51,8 @@ pub(super) struct Feedback<'a> {
     pub(super) now: Time,
     /// Packets that were pending until now and are now known to have arrived or to be lost, in sending order.
     pub(super) packets: &'a [PacketReport],
-    /// Smoothed round-trip time, without the time for which the receiver held its report.
+    /// Smoothed round-trip time, without the receiver's delay between a packet's arrival and its report; zero until a
+    /// round trip has been measured.
     pub(super) srtt: Duration,
 }
 

@@ -3,16 +3,16 @@
 //! ```text
 //!   A, A_s: delay-based and loss-based estimate;  m: estimated gradient of the queueing delay, ms;  th: threshold, ms
 //!   p: share of lost packets;  K: gain of the threshold;  chi: smoothing coefficient;  o: value compared with th
-//!   z, e, q, var: the filter's residual, error variance, state noise variance and noise variance
+//!   z, e, q, var: the filter's residual, error variance, state noise variance and noise variance;  n: updates of m
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms
 //!              a packet also joins the previous group if it arrives within 5 ms after that group and d < 0
 //!   filter     z = d - m;  m += k z;  k = (e + q) / (var + e + q);  e = (1 - k)(e + q)
 //!              var = max(a var + (1 - a) min(|z|, 3 sqrt(var))^2, 1),  a = (1 - chi)^(30 / (1000 f_max)),  f_max in 1/ms
-//!   detector   o = m min(groups, `offset_gain`);  over-use: o > th for `overuse_time` and m does not fall;  under-use: o < -th
+//!   detector   o = m min(n, `offset_gain`);  over-use: o > th for `overuse_time` and m does not fall;  under-use: o < -th
 //!              th += dt K (|o| - th),  K = 0.01 for |o| > th, else 0.00018 (1/ms);  6 <= th <= 600;  no update if |o| > th + 15
 //!   state      over-use -> Decrease;  normal: Decrease -> Hold -> Increase;  under-use -> Hold
-//!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet x dt / (2 (RTT + 100 ms)))
-//!              at most 1.5 R,   R: received rate of the last 0.5 to 1 s
+//!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet / 2 x s)
+//!              s = min(1, dt / (RTT + 100 ms));   at most 1.5 R,   R: received rate of the last 0.5 to 1 s
 //!   Decrease   A = min(A, 0.85 R);   near convergence: R at most three deviations above its mean at past decreases
 //!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s = min(A, A_s) (1 - p / 2);   rate = min(A, A_s)
 //! ```
@@ -20,9 +20,9 @@
 //! Rates are bits per second on the wire; the encoder's target is the payload's share of the rate.
 //!
 //! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after
-//! public descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m
-//! itself, which rarely reaches the draft's thresholds.) f_max is the inverse of the shortest gap between the
-//! departures of the last 60 groups, but at most 10/ms. One step of th covers at most 100 ms. The standard deviation of
+//! public descriptions of WebRTC. The detector multiplies m by the number of its updates, at most 60. (The draft compares
+//! m itself, which rarely reaches the draft's thresholds.) f_max is the inverse of the shortest of the last 60 gaps
+//! between departures of groups, but at most 10/ms. One step of th covers at most 100 ms. The standard deviation of
 //! R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. The loss share p covers the last second. A_s begins at the
 //! maximum rate and rises at most once per second. (The draft says once per report: at 30 reports per second, the rises
 //! would cancel each fall.) A fall sets A_s to the rate in use times 1 - p / 2, at most once per RTT + 300 ms. The
@@ -39,8 +39,8 @@ use units::{Duration, Problem, Time, math, positive, within};
 /// Packets that leave within this time after the first packet of a group belong to that group. This is also the pacer's
 /// burst interval.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
-/// Number of recent packet groups from which f_max, the maximum frequency of departures, is computed: f_max is the
-/// inverse of the shortest gap between their departures.   Ours; the draft leaves this number open.
+/// Number of recent gaps between departures of packet groups from which f_max, the maximum frequency of departures, is
+/// computed: f_max is the inverse of the shortest gap.   Ours; the draft leaves this number open.
 const FREQUENCY_GROUPS: usize = 60;
 /// State noise variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const Q: f64 = 1e-3;
@@ -73,13 +73,14 @@ const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Parameters of GCC. The delay gradient is the growth of the delay from one group of packets to the next. A detector
-/// multiplies the estimated gradient by a factor (see `offset_gain`), and compares the product with a threshold. A
-/// product above the threshold counts as over-use of the path, and GCC reduces the rate. Names in brackets are those of
-/// draft-ietf-rmcat-gcc-02.
+/// multiplies the estimated gradient by a factor (see `offset_gain`), and compares the product with a threshold. If the
+/// product stays above the threshold, this counts as over-use of the path, and GCC reduces the rate. Names in brackets
+/// are those of draft-ietf-rmcat-gcc-02.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
-    /// After over-use, the new rate is this share of the received rate (beta). Default 0.85.
+    /// After over-use, the rate falls to this share of the received rate (beta), unless it is already lower. Default
+    /// 0.85.
     pub beta: f64,
     /// Factor by which the rate grows per second (eta). After over-use, the rate grows linearly instead, until the
     /// received rate is more than three standard deviations above the mean received rate of past decreases. Default
@@ -92,8 +93,8 @@ pub struct GccParams {
     pub overuse_time: Duration,
     /// Smoothing coefficient of the estimated noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// Largest factor by which the detector multiplies the gradient. The factor is the number of packet groups received
-    /// so far, but at most this value. With 1, the detector compares the gradient itself, as in the draft. Default 60.
+    /// Largest factor by which the detector multiplies the gradient. The factor is the number of gradients measured so
+    /// far, but at most this value. With 1, the detector compares the gradient itself, as in the draft. Default 60.
     pub offset_gain: f64,
     /// Pacing rate, as a multiple of the rate that the controller has set. Default 2.5.
     pub pacing: f64,
@@ -124,7 +125,7 @@ impl GccParams {
     }
 }
 
-/// Packets that left within [`BURST`].
+/// A group of packets: those that left within [`BURST`], and those that joined the group by their arrival times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Group {
     first_sent: Time,
@@ -375,7 +376,7 @@ impl Gcc {
     }
 
     /// Returns the number of bit/s by which the rate grows in `dt` seconds near convergence: half a packet per response
-    /// time (`rtt` + 100 ms), but at least 1000 bit/s.
+    /// time (`rtt` + 100 ms), but at most half a packet, and at least 1000 bit/s.
     fn additive(&self, cx: &Context, dt: f64, rtt: Duration) -> f64 {
         let response = (rtt + Duration::from_millis(100)).secs();
         let frame = self.delay_based * cx.frame_interval.secs();
@@ -620,8 +621,8 @@ mod tests {
         assert!((gcc.delay_based / 1.5e6 - 1.0).abs() < 1e-9, "{}", gcc.delay_based);
     }
 
-    /// A loss of 20 % multiplies the rate by 0.9, a loss of 5 % does not change the rate, and with a loss of less than 2 % the
-    /// rate grows.
+    /// A loss of 20 % multiplies the rate by 0.9. A loss of 5 % does not change the loss-based rate, and with a loss of
+    /// less than 2 % the loss-based rate grows.
     #[test]
     fn losses_limit_the_rate() {
         let mut gcc = Gcc::new(&GccParams::default(), &context());

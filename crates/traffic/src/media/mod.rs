@@ -39,7 +39,7 @@ use source::FrameSource;
 use std::collections::{BTreeMap, VecDeque};
 use units::{Duration, Problem, Time};
 
-/// Time between two rows in the series.
+/// Minimum time between two rows in the series. A row ends when the timer of a frame fires.
 const ROW: Duration = Duration::from_millis(100);
 
 /// A packet is removed from `travelling` when a packet arrives whose number is higher by more than this.
@@ -175,7 +175,7 @@ pub struct Media {
     /// lost, but this list keeps them.
     travelling: BTreeMap<u64, (Time, u64)>,
     receiver: Receiver,
-    /// Numbers of the last packets of the frames in flight.
+    /// Numbers of the last packets of captured frames. A number is removed when a packet with a higher number arrives.
     frame_ends: VecDeque<u64>,
     /// Reports in flight, each with its number.
     reports: VecDeque<(u64, Report)>,

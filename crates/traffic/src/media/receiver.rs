@@ -2,7 +2,8 @@
 //!
 //! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval`
 //! after the first unreported packet. A report covers all packets that were new in the previous report, and all newer
-//! packets. So two reports cover every packet, and if one is lost, the other usually still reports the arrival.
+//! packets. So a packet is normally in two successive reports. If one is lost, the other usually still reports the
+//! arrival.
 //!
 //! ```text
 //!   size of a report of n packets = 28 (IPv4, UDP) + 20 (RTCP header, two SSRCs, first number and count, time)

@@ -48,8 +48,8 @@ const BETA_ECN: f64 = 0.8;
 /// Minimum of the factor that slows the window's growth, and weakens cuts for L4S marks, while the window is near w_i
 /// (see `scl`).   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
-/// In each round trip, the window grows by at most one packet plus this share of the window. The share is the
-/// multiplicative part of the growth.   Source: §4.2.2.2.
+/// While a whole window is acknowledged, the window grows by at most one packet plus this share of the window. The
+/// share is the multiplicative part of the growth.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;
 /// After a cut, the multiplicative part of the growth rises from zero to its full value in this number of round
 /// trips (or of [`VIRTUAL_RTT`], if round trips are shorter).   Source: §4.2.2.2.
@@ -78,8 +78,8 @@ const MOST_RATIO: f64 = 0.5;
 const BUCKET: Duration = Duration::from_secs(60);
 /// Number of intervals whose minimum delays are kept.   Source: RFC 6817 §3.4.2.
 const BUCKETS: usize = 10;
-/// Minimum length of the intervals in which the maximum number of bytes in flight is recorded.   Ours: an interval of
-/// this length contains several frames.
+/// Minimum length of the intervals in which the maximum number of bytes in flight is recorded.   Ours: at usual frame
+/// rates, an interval of this length contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
 /// The initial window holds the data that the initial rate produces in this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ pub struct ScreamV2Params {
     /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The window already shrinks when the average queueing
     /// delay exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
-    /// Smallest window (MIN_REF_WND). Default 3000.
+    /// Smallest reference window in bytes (MIN_REF_WND). Default 3000.
     pub min_window: Bytes,
 }
 
@@ -200,7 +200,7 @@ pub(super) struct ScreamV2 {
     marked: bool,
     rate_adjust: f64,
     frame_dev: f64,
-    /// Smoothed round-trip time; zero before the first feedback.
+    /// Smoothed round-trip time; zero until a round trip has been measured.
     srtt: Duration,
 }
 
