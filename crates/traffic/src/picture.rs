@@ -1,7 +1,7 @@
 //! The picture that the receiver of a video call sees: frames of several datagrams each, and freezes.
 //!
-//! A frame is whole when its last datagram has arrived; a frame that arrives after a later frame is not shown. The picture
-//! freezes if no whole frame arrives for more than max(3 T, T + 150 ms), where T is the time between frames.
+//! A frame is whole if all its datagrams arrive before any later frame is whole; other frames are not shown. The
+//! picture freezes if no frame becomes whole for more than max(3 T, T + 150 ms), where T is the time between frames.
 //!
 //! ```text
 //!   shown   = min(arrival, stop)
@@ -79,8 +79,9 @@ impl Picture {
         self.begin.get_or_insert(captured);
     }
 
-    /// Handles the arrival of a datagram from a sender that stops at `stop`. If the datagram completes a frame, returns
-    /// the time since the capture of the frame. `paused` returns the total time of the sender's pauses before a time.
+    /// Handles the arrival of a datagram from a sender that stops at `stop`. If the datagram makes a frame whole,
+    /// returns the time since the capture of the frame. `paused` returns the total time of the sender's pauses before a
+    /// time.
     pub(crate) fn arrived(
         &mut self,
         number: u64,
