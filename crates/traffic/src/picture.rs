@@ -10,9 +10,9 @@
 //!   delay   = min(delay of the previous whole frame, delay of this frame)
 //! ```
 //!
-//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay makes no gap, and a
-//! queue that drains in a pause does not hide a gap. For the gap at the end of the run, `delay` is that of the last
-//! whole frame.
+//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay does not lengthen a gap,
+//! and a queue that drains in a pause does not shorten one. For the gap at the end of the run, `delay` is that of the
+//! last whole frame.
 //!
 //! The first gap begins when the first frame is due: at its capture plus the smallest delay of a whole frame, or at its capture
 //! if no frame is whole.

@@ -19,8 +19,8 @@
 //!
 //! If a probe has no answer, the request or its reply was dropped, or is still in flight at the end. The number of
 //! drops in the summary distinguishes these two cases. Queues do not recognise probes: they treat a probe like any
-//! datagram of the same size and DSCP. For example, a buffer limited in bytes more often has room for a small probe than
-//! for a full segment.
+//! datagram of the same size and DSCP. For example, a buffer limited in bytes more often has room for a small probe
+//! than for a full segment.
 //!
 //! On Ethernet, a packet of Linux's `ping` has 98 bytes: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A segment enters the buffer when it has arrived completely. The buffer is counted in seconds of video. The video
-//! ends with the last of `segments`, or with the last segment requested before the scenario's `stop`. Once the last
+//! ends with the last of `segments`, or with the last segment requested before the application's `stop`. Once the last
 //! segment has been played, an empty buffer is no stall.
 
 use crate::demand::times;

@@ -103,8 +103,8 @@ impl Sender {
         self.next - 1
     }
 
-    /// Returns the time at which the pacer's timer fires next, at least `burst` after the last packet left; `None` if no
-    /// packet waits or the window is full.
+    /// Returns the time at which the pacer's timer fires next, at least `burst` after the last packet left; `None` if
+    /// no packet waits or the window is full.
     pub(super) fn wake_at(&self, now: Time, burst: Duration, window: Option<u64>) -> Option<Time> {
         self.admitted(window)?;
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))
