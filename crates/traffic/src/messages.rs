@@ -3,10 +3,10 @@
 //! Source: ARRIS 2013, Simulation Baseline (its game sends 10 KB every 2 s; the document plots the latency of the
 //! game's packets).
 //!
-//! Message k is written at start + k * interval, even if the previous message has not arrived. A message that is due
-//! while no connection is open, after a failure, is left out. A message *starts* when it is written, and is *finished*
-//! when its last byte has arrived in order at the server; [`Host::file_done`] then reports its latency. The connection
-//! is opened at the start and kept; message 0 waits for the handshake.
+//! The connection is opened at the start and kept; message 0 waits for the handshake. Message k is written at start +
+//! k * interval, even if the previous message has not arrived. After a failure, messages that are due before a new
+//! connection is opened are left out. A message *starts* when it is written, and is *finished* when its last byte has
+//! arrived in order at the server; [`Host::file_done`] then reports its latency.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};

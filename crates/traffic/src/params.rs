@@ -11,23 +11,23 @@ pub trait Params {
     fn validate(&self) -> Result<(), Problem>;
     /// Builds the application in its initial state. The parameters must be valid.
     fn build(&self) -> Self::App;
-    /// Returns the least number of servers that the field `to` of the application in a scenario must name.
+    /// Returns the least number of servers that the application's `to` must name.
     fn servers(&self) -> usize {
         1
     }
     /// Returns an upper bound on the application's traffic in a run that lasts `span`. `round` is the minimum time from
     /// a request to its answer.
     fn demand(&self, span: Duration, round: Duration) -> Demand;
-    /// Returns the maximum random delay of the application's start, for scenarios that set no `start_spread`. The seed
-    /// determines the delay.
+    /// Returns the default maximum of the random delay that the seed adds to the application's start. The caller limits
+    /// this maximum to 1 s.
     ///
-    /// The default, a tenth of a second, is a few round trips. This is enough to shift slow starts and the losses that
-    /// end them.
+    /// Unless the application overrides it, it is a tenth of a second, a few round trips of a typical path. So slow
+    /// starts, and the losses that end them, come at different times.
     fn start_spread(&self) -> Duration {
         Duration::from_millis(100)
     }
-    /// Returns the number of rows in which the application's traffic is counted: one for each parallel transfer if the
-    /// number of transfers is fixed, otherwise one in total.
+    /// Returns the number of rows in which the application's traffic is counted: one for each flow of `ftp`, and one
+    /// for any other application.
     fn rows(&self) -> usize {
         1
     }

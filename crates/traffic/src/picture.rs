@@ -1,7 +1,7 @@
 //! The picture that the receiver of a video call sees: frames of several datagrams each, and freezes.
 //!
-//! A frame is whole when its last datagram has arrived; a frame that arrives after a later frame is not shown. The picture
-//! freezes if no whole frame arrives for more than max(3 T, T + 150 ms), where T is the time between frames.
+//! A frame is whole if all its datagrams arrive before any later frame is whole; other frames are not shown. The
+//! picture freezes if no frame becomes whole for more than max(3 T, T + 150 ms), where T is the time between frames.
 //!
 //! ```text
 //!   shown   = min(arrival, stop)
@@ -10,9 +10,9 @@
 //!   delay   = min(delay of the previous whole frame, delay of this frame)
 //! ```
 //!
-//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay makes no gap, and a
-//! queue that drains in a pause does not hide a gap. For the gap at the end of the run, `delay` is that of the last
-//! whole frame.
+//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay does not lengthen a gap,
+//! and a queue that drains in a pause does not shorten one. For the gap at the end of the run, `delay` is that of the
+//! last whole frame.
 //!
 //! The first gap begins when the first frame is due: at its capture plus the smallest delay of a whole frame, or at its capture
 //! if no frame is whole.
@@ -79,8 +79,9 @@ impl Picture {
         self.begin.get_or_insert(captured);
     }
 
-    /// Handles the arrival of a datagram from a sender that stops at `stop`. If the datagram completes a frame, returns
-    /// the time since the capture of the frame. `paused` returns the total time of the sender's pauses before a time.
+    /// Handles the arrival of a datagram from a sender that stops at `stop`. If the datagram makes a frame whole,
+    /// returns the time since the capture of the frame. `paused` returns the total time of the sender's pauses before a
+    /// time.
     pub(crate) fn arrived(
         &mut self,
         number: u64,

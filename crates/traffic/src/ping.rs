@@ -7,19 +7,19 @@
 //!   RTT k = arrival of reply k - departure of request k
 //! ```
 //!
-//! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL
-//! tests are based. If there is no answer within `timeout`, the next request leaves after `timeout`. An answer that
-//! arrives later still gives a sample, but does not trigger a request. It no longer counts once 65 536 later requests
-//! are unanswered. Samples are as dense as possible, but the probe rate falls as the round trip grows. So a percentile
-//! over samples gives too little weight to times with long round trips.
+//! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, which flent's RRUL
+//! tests can use as their UDP probe. If there is no answer within `timeout`, the next request leaves after `timeout`.
+//! An answer that arrives later still gives a sample, but does not trigger a request. It no longer counts once 65 536
+//! later requests are unanswered. The probe rate falls as the round trip grows. So a percentile over samples gives too
+//! little weight to times with long round trips.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
 //! If a probe has no answer, the request or its reply was dropped, or is still in flight at the end. The number of
-//! drops in the summary distinguishes these two cases. Probes wait in the same queues as all other packets, and are
-//! treated like any packet of their size. For example, a buffer limited in bytes more often has room for a small probe
+//! drops in the summary distinguishes these two cases. Queues do not recognise probes: they treat a probe like any
+//! datagram of the same size and DSCP. For example, a buffer limited in bytes more often has room for a small probe
 //! than for a full segment.
 //!
 //! On Ethernet, a packet of Linux's `ping` has 98 bytes: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
@@ -36,18 +36,18 @@ use units::{positive, positive_or_none, within};
 /// Maximum number of unanswered requests whose departure times are kept.
 const KEPT: usize = 65_536;
 
-/// Echo requests at a fixed interval, answered by the first server.
+/// Echo requests, answered by the first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PingParams {
-    /// Time between requests; not used with `after_answer`. Default 1s.
+    /// Time between requests. With `after_answer`, only the default of `start_spread` depends on it. Default 1s.
     pub interval: Duration,
     /// Size of a request, and of its reply, in bytes on the wire, including headers. Default 98.
     pub size: Bytes,
     /// Number of requests; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// If true, the next request leaves when the answer to the last request arrives. If false, a request leaves at
-    /// every `interval`. Default false.
+    /// If true, the next request leaves when the answer to the last request arrives. If false, one request leaves per
+    /// `interval`. Default false.
     pub after_answer: bool,
     /// With `after_answer`: time after which the next request leaves even without an answer. Default 1s.
     pub timeout: Duration,

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A segment enters the buffer when it has arrived completely. The buffer is counted in seconds of video. The video
-//! ends with the last of `segments`, or with the last segment requested before the scenario's `stop`. Once the last
+//! ends with the last of `segments`, or with the last segment requested before the application's `stop`. Once the last
 //! segment has been played, an empty buffer is no stall.
 
 use crate::demand::times;
@@ -300,8 +300,8 @@ impl Application for Video {
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         if self.conn == Some(conn) {
             self.conn = None;
-            // a segment in progress is requested again after a pause. Otherwise, the timer for the next request is
-            // already set. In both cases, the request opens a new connection
+            // a segment in progress is requested again after `RETRY_AFTER`. Otherwise, the timer for the next request
+            // is already set. In both cases, the request opens a new connection
             if self.busy {
                 self.player.advance(host.now());
                 self.request_at(host.now() + RETRY_AFTER, host);

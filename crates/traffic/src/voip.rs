@@ -4,8 +4,8 @@
 //! frames per second make 87.2 kbit/s; the 600 s of CableLabs 2012 contain 30 000 frames. The call sends without silence
 //! suppression, in one direction or both.
 //!
-//! `measure::VoipMeter` computes loss, lateness and the E-model from [`VoipParams::late_after`] and
-//! [`VoipParams::network_delay`].
+//! `measure::VoipMeter` computes loss, lateness and the E-model. Its parameters are [`VoipParams::late_after`],
+//! [`VoipParams::network_delay`], [`VoipParams::ie`] and [`VoipParams::bpl`].
 
 use crate::cbr::Spacing;
 use crate::demand::times;

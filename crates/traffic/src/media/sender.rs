@@ -74,7 +74,7 @@ impl Sender {
         self.waiting.is_empty()
     }
 
-    /// Returns the time for which the oldest packet has waited.
+    /// Returns the time for which the oldest packet has waited; zero if no packet waits.
     pub(super) fn waiting(&self, now: Time) -> Duration {
         self.waiting.front().map_or(Duration::ZERO, |w| now.since(w.since))
     }
@@ -103,8 +103,8 @@ impl Sender {
         self.next - 1
     }
 
-    /// Returns the time at which the pacer lets the next packet leave; `None` if no packet waits, or if the window is full
-    /// until a report arrives.
+    /// Returns the time at which the pacer's timer fires next, at least `burst` after the last packet left; `None` if
+    /// no packet waits or the window is full.
     pub(super) fn wake_at(&self, now: Time, burst: Duration, window: Option<u64>) -> Option<Time> {
         self.admitted(window)?;
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))

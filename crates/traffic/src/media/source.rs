@@ -7,9 +7,9 @@
 //!   spread: each size is multiplied by normal(1, `size_spread`), cut off at three standard deviations and at 0.1 and 1.9
 //! ```
 //!
-//! So the mean rate over a whole number of key intervals is the target. Source: none; RFC 8593 names these properties of
-//! an encoder (lag, key frames, deviation of sizes). Departs from RFC 8593: sizes are normal, not Laplacian; the frame rate
-//! is constant.
+//! So with a constant target, the mean rate over a whole number of key intervals is the target, apart from the spread.
+//! Source: none; RFC 8593 names these properties of an encoder (lag, key frames, deviation of sizes). Departs from RFC
+//! 8593: sizes are normal, not Laplacian; the frame rate is constant.
 
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time, math};

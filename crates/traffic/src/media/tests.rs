@@ -116,8 +116,8 @@ fn a_queue_that_drains_in_a_pause_hides_no_freeze() {
              "pauses": [{ "from": "2s", "to": "4s" }] }"#,
     );
     // the queue delays the frame captured at 1.96 s by 490 ms, and is empty after the pause. The 15 frames from 4 s on
-    // are lost (datagrams 0 to 299 are 50 frames of 5 packets, and their reports), so the first whole frame after the
-    // pause is due at 4.03 s, but arrives at 4.63 s
+    // are lost (datagrams 0 to 299 are 50 frames of 5 packets, and their reports). So a frame is due at 4.03 s, but the
+    // first whole frame after the pause arrives at 4.63 s
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if t.0 < 2 * S { t.0 / 4 } else { 0 };
     fake.lost = (300..375).collect();

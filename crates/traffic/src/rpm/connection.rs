@@ -51,7 +51,7 @@ pub(super) enum Step {
     Tcp(Duration),
     /// Duration of the TLS handshake.
     Tls(Duration),
-    /// Duration of the GET of a foreign probe, if the GET is finished.
+    /// Duration of the finished GET of a foreign probe.
     Http(Duration),
     /// The load has started.
     LoadBegan,
@@ -135,7 +135,7 @@ impl Connection {
             (Stage::Request, Purpose::Probe) => self.send(Stage::Response, Role::Server, p.response.0, host),
             (Stage::Request, Purpose::Load(way)) => {
                 self.stage = Stage::Loading;
-                // the limit on unsent data must be set before the data is written
+                // `write_offset` limits the unsent data of a kernel socket, so it must come before the write
                 host.write_offset(self.id, way.sender(), p.notsent_lowat.0);
                 host.write(self.id, way.sender(), u64::MAX);
                 return Step::LoadBegan;
@@ -157,7 +157,8 @@ impl Connection {
         self.message(Role::Client, p.request.0, now, p, host);
     }
 
-    /// Sends a message from `role` for a self probe that began at `began`.
+    /// Sends a message from `role` for a self probe that began at `began`. In the loaded direction, the message is a
+    /// part of the load, so nothing is written.
     fn message<H: Host>(&mut self, role: Role, bytes: u64, began: Time, p: &RpmParams, host: &mut H) {
         let Purpose::Load(way) = self.purpose else { return };
         let to = role.other() as usize;

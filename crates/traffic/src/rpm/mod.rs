@@ -10,13 +10,13 @@
 //!   then RPM   computed from the probes answered in the last MAD intervals; the result is the first stable value
 //! ```
 //!
-//! The arithmetic is in `score.rs`, the stages of a connection in `connection.rs`. A stage ends after `stage_intervals`, the
-//! draft's time limit, even if it is not stable. The confidence in a stage is as in the draft: low (the stage has fewer than MAD
-//! intervals), medium (not stable), high (stable).
+//! `score.rs` has the arithmetic, `connection.rs` the steps of a connection. The test has two stages: goodput, then
+//! RPM. Each ends when its measure is stable, or after `stage_intervals`, the draft's time limit. The confidence in a
+//! measure is as in the draft: low (its stage has fewer than MAD intervals), medium (not stable), high (stable).
 //!
-//! Departs: in the first interval, the probe rate is derived from the goodput so far. In every interval, at least one
+//! Departs: in the first interval, the probe rate is derived from the goodput so far. While there is load, at least one
 //! pair per second is sent, regardless of PTC. After the result, probes end and the load continues to the end of the
-//! run. A failed load-generating connection does not end the test; the next added connection replaces it.
+//! run. A failed load-generating connection does not end the test, and no longer counts towards MNP.
 
 mod build;
 mod connection;
@@ -157,7 +157,7 @@ impl Rpm {
 
     /// Sends a pair of probes.
     fn probe<H: Host>(&mut self, host: &mut H) {
-        // there is nothing to probe before the load begins
+        // probes are sent only under load
         if self.loads.is_empty() {
             return;
         }
@@ -174,8 +174,8 @@ impl Rpm {
     }
 
     /// Returns the time until the next pair of probes. The draft limits the pairs per second (MPS, `probes_per_second`)
-    /// and the share of the goodput that probes use (PTC, `probe_share`). PTC applies to the goodput of the slowest
-    /// loaded direction in the last complete interval.
+    /// and the share of the goodput that probes use (PTC, `probe_share`). PTC applies to the lowest goodput of the
+    /// loaded directions in the last complete interval or, in the first interval, so far.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
         let (received, time) = match finished {
@@ -389,8 +389,8 @@ packet::measures! {
 }
 
 impl Rpm {
-    /// Returns the mean goodput of the load in one direction over the last `moving_average` intervals; NaN if there is
-    /// no load in that direction. Unit: Mbit/s.
+    /// Returns the mean goodput of the load in one direction over the last `moving_average` intervals; NaN if that
+    /// direction has no load, or no interval has ended. Unit: Mbit/s.
     fn goodput_mbit(&self, way: Direction) -> f64 {
         let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
         let sum: f64 = recent.iter().map(|row| row.goodput[index(way)]).sum();

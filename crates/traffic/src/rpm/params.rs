@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration};
 
-/// Bytes that a foreign probe exchanges in all its steps, including headers.   Source: draft-ietf-ippm-responsiveness §5.3.
+/// The draft's estimate of the bytes that a foreign probe exchanges in all its steps, including headers.   Source:
+/// draft-ietf-ippm-responsiveness §5.3.
 pub(crate) const FOREIGN_BYTES: u64 = 5000;
-/// Bytes that a self probe exchanges.   Source: draft-ietf-ippm-responsiveness §5.3.
+/// The draft's estimate of the bytes that a self probe exchanges.   Source: draft-ietf-ippm-responsiveness §5.3.
 pub(crate) const SELF_BYTES: u64 = 1000;
 
 /// Direction of the load.
@@ -64,14 +65,14 @@ pub struct RpmParams {
     /// Largest number of pairs of probes per second (MPS). A pair is a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,
     /// Largest share of the goodput that probes may use (PTC). With load in both directions, the lower goodput counts.
-    /// A foreign probe counts as 5000 bytes, a self probe as 1000 bytes. One pair of probes per second is always sent.
-    /// So if the goodput is below 0.96 Mbit/s, probes use more than 5 % of it. Default 0.05.
+    /// A foreign probe counts as 5000 bytes, a self probe as 1000 bytes. At least one pair of probes per second is
+    /// sent, so if the goodput is below 0.96 Mbit/s, probes use more than 5 % of it. Default 0.05.
     pub probe_share: f64,
     /// Largest number of intervals in a stage. The test has two stages. The first lasts until the goodput is stable,
     /// the second until the RPM is stable. Default 10.
     pub stage_intervals: u32,
-    /// Unsent bytes that each load-generating connection keeps in its socket. The message of a self probe waits behind
-    /// these bytes. Default 16KB.
+    /// Unsent bytes that each load-generating connection keeps in its socket. In the loaded direction, the message of a
+    /// self probe waits behind these bytes. Default 16KB.
     pub notsent_lowat: Bytes,
     /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
     pub tls: bool,
@@ -79,7 +80,7 @@ pub struct RpmParams {
     pub client_hello: Bytes,
     /// Size of the server's answer to the ClientHello, with keys and certificates, in bytes of payload. Default 3000.
     pub server_hello: Bytes,
-    /// Size of a GET in bytes of payload. Default 300.
+    /// Size of a GET, and of the POST that begins an upload, in bytes of payload. Default 300.
     pub request: Bytes,
     /// Size of the response to a GET, with headers and one byte of content, in bytes of payload. Default 200.
     pub response: Bytes,

@@ -11,7 +11,7 @@ fn figure(app: &Rpm, name: &str) -> f64 {
     app.figures(Time::ZERO, Time::NEVER).into_iter().find(|f| f.0 == name).unwrap().1
 }
 
-/// Runs the test with a round trip of 40 ms. Each endless connection delivers 1250 B every ms (10 Mbit/s).
+/// Runs the test with a round trip of 40 ms. Each load-generating connection delivers 1250 B every ms (10 Mbit/s).
 fn run(p: RpmParams, seconds: u64) -> (Rpm, Fake) {
     p.validate().unwrap();
     let mut fake = Fake::new(&[40 * MS]);

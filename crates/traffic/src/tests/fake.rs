@@ -1,5 +1,5 @@
-//! A scripted host for tests. It simulates no network, only delays: opening a connection takes a round trip, and data
-//! arrives after half a round trip.
+//! A scripted host for tests. It simulates no network: opening a connection takes a round trip, and data arrives after
+//! half a round trip. The test decides which datagrams are lost, delayed or marked, and which connections fail.
 
 use crate::{Application, ConnId, Host, Role};
 use packet::Ecn;
@@ -55,7 +55,8 @@ pub(crate) struct Fake {
     now: Time,
     pub rng: Rng,
     rtt: Vec<u64>,
-    /// Future events, each with the index of its connection. The events of a connection that has ended are skipped.
+    /// Future events, each with the index of its connection (`usize::MAX` for timers and datagrams). The events of a
+    /// connection that has ended are skipped.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
     /// Timers that are due at this time or later are dropped, except late timers.

@@ -13,16 +13,16 @@
 //! server at once. An object is fetched by one GET of `request` bytes from the client; the server sends the object when
 //! the whole GET has arrived.
 //!
-//! *Closing*. With a connection for each object, the server closes the connection right after writing the object (its FIN
-//! follows the last byte). The client closes when it has received everything, right after sending its next request. With
-//! `persistent`, each slot keeps its connection for the page (the html uses the first slot of its server), and both sides close
-//! all connections at the end of the page.
+//! *Closing*. With a connection for each object, the server closes the connection right after writing the object (its
+//! FIN follows the last byte). The client closes when it has received everything, right after sending its next request.
+//! With `persistent`, each slot keeps its connection for the page (the html uses the first slot of its server), and
+//! both sides close idle connections at the end of the page. If a transfer is still in progress then (`quota =
+//! "retrieved"`), its connection closes when the object is complete.
 //!
 //! *Failing*. If a connection ends before its object is complete, the object is requested again a second later
-//! (`on_failure = "retry"`), or given up. After giving up, the object is missing, the slot is unused for the rest of
-//! the page, and the server's other slots fetch the remaining objects. A page is reported when it needs no
-//! further transfer; a page with missing objects does not count as loaded. (ns-2 retries SYNs for ever, so no
-//! connection fails there.)
+//! (`on_failure = "retry"`), or given up. After giving up, the slot is unused for the rest of the page, and the
+//! server's other slots fetch the remaining objects. A page is reported when it needs no further transfer; a page with
+//! too few objects does not count as loaded. (ns-2 retries SYNs for ever, so no connection fails there.)
 //!
 //! Not stated in CableLabs 2012, and therefore parameters: the size of a GET, whether connections are kept, the order in which
 //! the 24 connections open, and the start of a page load, at the SYN or at the GET (20 ms apart for server 1).
@@ -89,7 +89,7 @@ pub struct Web {
     started: Time,
     /// Number of busy slots.
     active: usize,
-    /// Number of the page's completed objects.
+    /// Number of the page's completed objects. For each server, it counts no more objects than the server has.
     loaded: u32,
     /// Total size in bytes of the page's html and objects that have arrived. An object that arrives twice counts twice.
     bytes: u64,
@@ -290,8 +290,8 @@ impl Application for Web {
         match token {
             PAGE => self.begin_page(host),
             // with the quota `asked`, a page does not end while a slot waits for its retry, so the slot still has an
-            // object to request. With `retrieved`, the page may have ended since the timer was set, and then there is
-            // nothing left to fetch
+            // object to request. With `retrieved`, the page may have ended since the timer was set. Then the slot is
+            // idle, or already fetches for the next page
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {

@@ -124,16 +124,17 @@ pub enum Draw {
     EachPage,
 }
 
-/// Order in which the connections of a page open. All open at the same time, when the html is complete.
+/// Order in which the first connections for a page's objects open. All open at the same time, when the html is
+/// complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
     /// One connection to each server opens first, then a second one to each server, and so on. If a full queue drops
-    /// the last SYNs, all servers are affected.
+    /// the last SYNs, these go to different servers.
     #[default]
     Interleaved,
     /// All connections to server 1 open first, then all to server 2, and so on. If a full queue drops the last SYNs,
-    /// only the last server is affected.
+    /// these go to the last servers.
     ByServer,
 }
 
