@@ -12,13 +12,15 @@
 //! # Counting runs without storing delays
 //!
 //! The delay above which a packet is late is known only at the end. So each packet has a level, which grows with its
-//! delay: 0 is never late, and [`LOST`] is always late or lost. At the end, a packet is missed if its level is above a
-//! limit. A run begins between neighbours with levels a and b if a <= limit < b. So each pair of neighbours with a < b
-//! adds 1 to `begins[a]` and subtracts 1 from `begins[b]`. The number of runs is then the sum of `begins[0..=limit]`.
+//! delay: 0 is on time at any limit, and [`LOST`] is lost, or late at any limit. At the end, a packet is missed if its
+//! level is above a limit. A run begins between neighbours with levels a and b if a <= limit < b. So each pair of
+//! neighbours with a < b adds 1 to `begins[a]` and subtracts 1 from `begins[b]`. The number of runs is then the sum of
+//! `begins[0..=limit]`.
 //!
-//! A packet that arrives out of order takes its place in the order of sending. It is certainly late if it was sent more
-//! than `late_after` before a packet that has already arrived. So only packets sent within the last `late_after` are
-//! stored one by one.
+//! A packet is late if its delay exceeds the minimum delay by more than `late_after`. A packet that arrives out of order
+//! takes its place in the order of sending. It is certainly late if it was sent more than `late_after` before a packet
+//! that has already arrived. So only packets sent at most `late_after` before the packet with the highest number are
+//! stored one by one (at most 65 536).
 //!
 //! Source: ITU-T G.107 (2005), burst ratio BurstR.
 
@@ -59,8 +61,8 @@ pub(crate) struct Bursts {
     warm: u64,
     /// Packets that arrived after the warm-up.
     arrived: u64,
-    /// For the first packet with a number of at least `since` that arrived: the number of packets missing before it,
-    /// and its level.
+    /// The first arrival with a number of `since` or above: how many packets from `since` on were missing before it, and
+    /// its level.
     first: (u64, u32),
 }
 
@@ -128,8 +130,8 @@ impl Bursts {
             return 1.0;
         }
         let settled = self.warm + self.arrived + dropped.before + dropped.after;
-        // overtaken packets that are still in transit are neither lost nor late. They are taken to be the newest of the
-        // packets that have not arrived
+        // overtaken packets that are still in transit are neither lost nor late. They are taken to be the newest packets
+        // with the level `LOST`
         let mut in_transit = self.next.saturating_sub(settled);
         let missed_or_played = |level: &&u32| {
             let skip = **level == LOST && in_transit > 0;

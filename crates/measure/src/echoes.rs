@@ -1,4 +1,4 @@
-//! Echo requests: the statistics that `ping` prints, and the round trip of each request.
+//! Echo requests: the statistics that `ping` prints, and the round trips of the first 65 536 requests.
 
 use crate::{Histogram, median};
 use std::ops::Range;
@@ -18,9 +18,9 @@ pub(crate) struct Echo {
 
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 echoes are stored individually. The count covers only requests sent after the warm-up, and the
-/// histogram only replies that arrived after the warm-up. The minimum RTT and the RTTs before the load are taken over
-/// the whole run, because they represent the idle path.
+/// The first 65 536 echoes are stored individually. `sent` counts the requests sent after the warm-up. `rtt` and `loaded`
+/// cover the replies that arrived after the warm-up. `least` and `idle` also cover the warm-up, because they represent
+/// the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -35,7 +35,7 @@ pub struct Echoes {
 }
 
 impl Echoes {
-    /// Creates an empty list. The count and the histogram will cover only the time from `warm_up` on.
+    /// Creates an empty list. The warm-up ends at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
@@ -88,15 +88,15 @@ impl Echoes {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
-    /// Returns the mean RTT under load after the warm-up; `None` if no such echo was answered.
+    /// Returns the mean RTT of the echoes under load that were answered after the warm-up; `None` if there are none.
     pub(crate) fn loaded(&self) -> Option<Duration> {
         let (n, sum) = (u128::from(self.loaded.0), self.loaded.1);
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median RTT of the echoes answered before the load began, at `load`. If there are none, returns the
-    /// minimum RTT of the run. The median is exact if all of these echoes are stored; otherwise it is computed from a
-    /// histogram.
+    /// Returns the median RTT of the echoes answered before `load`, the start of the load. Without such an echo, returns
+    /// the minimum RTT of the run; `None` if there was no reply at all. The median is exact if all of these echoes are
+    /// stored; otherwise it is computed from a histogram.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let before = self.kept.iter().take_while(|p| p.sent < load).filter_map(|p| Some((p.sent, p.rtt?)));
         let idle: Vec<u64> = before.filter(|(sent, rtt)| *sent + *rtt < load).map(|(_, rtt)| rtt.0).collect();

@@ -7,16 +7,16 @@
 //!   Idd = 25 ((1 + X^6)^(1/6) - 3 (1 + (X/3)^6)^(1/6) + 2),  X = log2(d / 100)      0 up to 100 ms
 //!   Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl)                              Ppl loss in percent
 //!
-//!   MOS = 1                                            for R < 6.5
-//!         1 + 0.035 R + 7e-6 R (R - 60)(100 - R)       for 6.5 <= R <= 100
+//!   MOS = 1                                            for R < 6.515
+//!         1 + 0.035 R + 7e-6 R (R - 60)(100 - R)       for 6.515 <= R <= 100
 //!         4.5                                          for R > 100
 //! ```
 //!
 //! Source: the first formula is from Cole & Rosenbluth 2001, for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (apart from cells that repeat the MOS of
-//! another run) matches d = 0. So two ratings by this formula are reported: [`r_value`] of the mean measured delay plus
+//! The formula in CableLabs 2012 includes the delay d, but every MOS in its tables (apart from cells that repeat the MOS
+//! of another run) matches d = 0. So two ratings by this formula are reported: [`r_value`] of the mean measured delay plus
 //! the network delay (20 ms by default), and [`r_value`] of [`Duration::ZERO`] for comparison.
 //!
 //! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.989 at R = 3.1), outside the scale from 1 to 5. Its Appendix
@@ -87,8 +87,8 @@ mod tests {
 
     /// Name of the case, its loss in percent (lost and late packets), and the MOS that the paper prints for the case.
     ///
-    /// Source: CableLabs 2012. DropTail with 417 packets: Table 3 (L415-423) and Table 7 (L512-520). DropTail with 21 packets:
-    /// Table 4 (L433-446) and Table 8 (L526-534). CoDel: run 1 in Table 3, which is the same in Tables 7 and 8.
+    /// Source: CableLabs 2012. DropTail with 417 packets: Tables 3 and 7. DropTail with 21 packets: Tables 4 and 8. CoDel:
+    /// run 1 in Table 3, which is the same in Tables 7 and 8.
     const PUBLISHED: [(&str, f64, f64); 27] = [
         ("D01/417", 0.10, 4.4),
         ("D02/417", 99.87, 1.1),

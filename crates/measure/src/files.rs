@@ -21,7 +21,8 @@ pub(crate) struct FileDone {
 /// The files of one application.
 ///
 /// The first 65 536 files of the run are stored individually. Statistics cover the files that ended after the warm-up.
-/// The statistics are exact if all of these files are stored; otherwise they are computed from a [`Histogram`].
+/// Mean and maximum are exact. The other statistics are exact if all of these files are stored; otherwise they are
+/// computed from a [`Histogram`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     warm_up: Time,

@@ -137,7 +137,7 @@ impl Scale {
         }
     }
 
-    /// Returns the grade of a value in the scale's unit; `None` if the value is unknown.
+    /// Returns the grade of a value in the scale's unit; `None` if the value is NaN.
     pub(crate) fn grade(&self, value: f64) -> Option<&str> {
         if value.is_nan() {
             return None;

@@ -9,8 +9,9 @@
 //! A percentile is the middle of the bin that holds the value of nearest rank, limited to [min, max]. Below 2^42 ns,
 //! its error is at most 1/2048 (0.05 %); percentiles below 2 us are exact. Count, minimum, maximum and mean are exact.
 //!
-//! Bins are stored in pages of 64, each allocated when a value falls into it. An empty histogram has no pages. If the values
-//! lie within an octave, there are at most 16 pages (8 KB). With a value in every bin, the histogram takes 275 KB.
+//! Bins are stored in pages of 64, each allocated when a value falls into it. An empty histogram has no pages. If all values
+//! lie in the same octave [2^e, 2^(e+1)), there are at most 16 pages (8 KB). With a value in every bin, the histogram takes
+//! at most 279 KB.
 //!
 //! Source: HdrHistogram's layout for three digits (2048 sub-buckets; every octave above the first uses only the upper half).
 
@@ -122,9 +123,9 @@ impl Histogram {
     /// mean is above 0.
     ///
     /// As in [`Histogram::percentile`], the middle of the bin, limited to [min, max], stands for every value in the
-    /// bin. This middle differs from a value by at most 1/2048 of the value. By the triangle inequality, the error of
-    /// the standard deviation is at most the root mean square of these differences. So the result is off by at most
-    /// sqrt(1 + cv^2) / 2048.
+    /// bin. For values below 2^42 ns, this middle differs from a value by at most 1/2048 of the value. By the triangle
+    /// inequality, the error of the standard deviation is at most the root mean square of these differences. So the
+    /// result is off by at most sqrt(1 + cv^2) / 2048.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -168,8 +169,8 @@ impl Histogram {
     /// `timeout`. Every value counts as the middle of its bin. `None` without values.
     ///
     /// If each probe is sent as soon as the previous probe is answered, or after `timeout`, the weight of a round trip
-    /// is the time from its probe to the next probe. So the weights add up to the length of the run, except for the
-    /// time after lost probes.
+    /// is the time from its probe to the next probe. So the weights add up to the time since the first probe, except for
+    /// the time after each probe that was not answered.
     pub(crate) fn percentile_of_time(&self, p: f64, timeout: Duration) -> Option<Duration> {
         let all: f64 = self.weights(timeout).map(|(_, weight)| weight).sum();
         let rank = all * (p / 100.0).clamp(0.0, 1.0);
@@ -185,8 +186,8 @@ impl Histogram {
 
     /// Returns the mean over time, with the weights of [`Histogram::percentile_of_time`]. `None` without a value above 0.
     ///
-    /// If no value exceeds `timeout`, this is the sum of the squares over the sum of the values. The sum of the values
-    /// is exact.
+    /// If no value exceeds `timeout`, this is the sum of the squares over the sum of the values, computed as
+    /// mean (1 + cv^2). The mean does not depend on bins, so the result is more accurate than a sum over bins.
     pub(crate) fn mean_of_time(&self, timeout: Duration) -> Option<Duration> {
         if self.max <= timeout.0 {
             let mean = self.mean()?.0 as f64;
@@ -200,7 +201,7 @@ impl Histogram {
         (all > 0.0).then(|| Duration((sum / all + 0.5) as u64))
     }
 
-    /// Returns the middle of each bin with values, and the weight over time of the values in the bin.
+    /// Returns the middle of each non-empty bin, and the sum of the weights of its values.
     fn weights(&self, timeout: Duration) -> impl Iterator<Item = (Duration, f64)> + '_ {
         self.bins().map(move |(low, high, n)| {
             let middle = self.middle(low, high);
@@ -208,8 +209,8 @@ impl Histogram {
         })
     }
 
-    /// Returns a lower bound on the share of values that are at most `limit`: the share of the values in bins that lie
-    /// entirely at or below `limit`. Returns 1 if no value exceeds `limit`, and 0 without values.
+    /// Returns a lower bound on the share of values that are at most `limit` (below 2^42 ns): the share of the values in
+    /// bins that lie entirely at or below `limit`. Returns 1 if no value exceeds `limit`, and 0 without values.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;

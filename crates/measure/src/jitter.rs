@@ -10,7 +10,7 @@
 
 use units::Duration;
 
-/// Mean difference between consecutive one-way delays.
+/// Mean absolute difference between consecutive one-way delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
     last: Option<Duration>,
@@ -19,7 +19,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Records a packet that arrived after `delay`.
+    /// Records the arrival of a packet with the one-way delay `delay`.
     #[inline]
     pub(crate) fn arrival(&mut self, delay: Duration) {
         if let Some(last) = self.last {

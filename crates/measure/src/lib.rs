@@ -1,17 +1,17 @@
 //! Streaming measures, which reduce a run to numbers while it runs.
 //!
 //! Every measure has a size that is fixed when it is built (or bounded by a documented limit), however long the run is.
-//! The numbers are the same on every machine: sums are integers, and all other arithmetic is IEEE arithmetic or
-//! `units::math`.
+//! The numbers are the same on every machine: counters are integers, and floating-point results come from IEEE operations
+//! in a fixed order, and from `units::math`.
 //!
 //! | measure | quantity | memory |
 //! |---|---|---|
-//! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
-//! | [`TimeWeighted`] | a queue's length: fraction of time at each length | 8 B per length up to the longest, or at most twice that |
+//! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 279 KB |
+//! | [`TimeWeighted`] | a queue's length: fraction of time at each length | 8 to 16 B per length up to the longest |
 //! | [`Series`] | a quantity over time, in equal bins | 8 or 12 B per bin |
 //! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
-//! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | sum of its parts |
-//! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
+//! | [`LinkMeter`] | queue, sojourn times and series of one link (a [`record::Sink`]) | sum of its parts |
+//! | [`Jitter`] | one-way delays: mean absolute difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 524 KB, 4 B per packet sent within `late_after`, and a histogram |
 //! | [`Tally`] | the counts of end hosts: per flow, per application | sum of its parts |
 //! | [`Files`] | transfer times of files | a histogram and at most 2 MB |

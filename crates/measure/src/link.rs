@@ -28,7 +28,7 @@ pub struct LinkMeter {
     warm_up: Time,
     /// Distribution of the queue's length over time: how long the queue spent at each length in packets.
     pub queue: TimeWeighted,
-    /// Time up to which `queue` has been counted.
+    /// End of the time that `queue` covers so far.
     held: Time,
     /// Sojourn times of the packets that left after the warm-up.
     pub sojourn: Histogram,
@@ -84,8 +84,9 @@ impl LinkMeter {
         self.left(now, Count { packets: 1, bytes: u64::from(size) }, sojourn);
     }
 
-    /// Returns the end of the period that begins at `now` and whose packets one call of [`Self::passed`] may record
-    /// together. Advances the series to `now`.
+    /// Returns the end of the bin that contains `now` ([`Time::NEVER`] after the last bin) or, during the warm-up, the end
+    /// of the warm-up if that is earlier. One call of [`Self::passed`] may record all packets that pass before this time.
+    /// Advances the series to `now`.
     #[inline]
     pub fn together_until(&mut self, now: Time) -> Time {
         let bin_end = self.series.bin_end(now);

@@ -233,7 +233,7 @@ mod tests {
                 let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / values.len() as f64;
                 assert_eq!(series.begin(i), Time(start + from));
                 assert_eq!(series.queue_mean(i), mean(&level[from as usize..to as usize]));
-                // a change at the end of a bin belongs to the next bin; only the last bin has no next
+                // a change at the end of a bin belongs to the next bin. After the last bin, there is no next bin
                 let end = if i + 1 == n { to } else { to - 1 };
                 assert_eq!(series.queue_end(i), level[end as usize] as f64);
                 assert_eq!(series.sent_packets(i), sojourns[i].len() as f64);
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_long_queue_over_a_long_time_does_not_overflow() {
-        // 2^31 packets over 10^10 s: an area of 2^31 * 10^19 packets x ns needs 95 bits
+        // 2^31 packets for half of 10^10 s: an area of 2^31 * 5 * 10^18 packets x ns needs 94 bits
         let long = Duration::from_secs(10_000_000_000);
         let mut series = LinkSeries::new(Time::ZERO, long, long).unwrap();
         series.hold(Time::ZERO, 1 << 31);

@@ -8,7 +8,7 @@ const KEPT: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLoad {
-    /// Time at which the page was requested.
+    /// Start of the page load (see `WebParams::measure_from`).
     pub started: Time,
     /// The page's load time.
     pub took: Duration,
@@ -33,7 +33,7 @@ impl PageLoads {
         Self { warm_up, ..Self::default() }
     }
 
-    /// Records a page that was requested at `started` and had loaded completely at `ended`.
+    /// Records a page load that began at `started` and was complete at `ended`.
     pub(crate) fn loaded(&mut self, started: Time, ended: Time) {
         self.count += u64::from(ended >= self.warm_up);
         if self.kept.len() < KEPT {

@@ -21,7 +21,7 @@ pub enum Column {
     Unknown(usize),
 }
 
-/// Columns are equal if all their bits are: NaN equals NaN, and 0 differs from -0.
+/// Real numbers are compared bit by bit: a NaN equals a NaN with the same bits, and 0 differs from -0.
 impl PartialEq for Column {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -46,9 +46,9 @@ pub struct Table {
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The summary: the numbers that fit on one page.
+    /// The summary: single values in nested JSON objects.
     pub summary: Value,
-    /// The tables: series, flows and events.
+    /// The tables: counters per link and flow, single events, series and histograms.
     pub tables: Vec<Table>,
 }
 
@@ -96,7 +96,8 @@ impl ClassCounts {
 }
 
 impl LinkCounts {
-    /// Returns the counts since `before`. The backlog and the packets in flight are those of `self`.
+    /// Returns the counts since `before`. The backlog, the packets in flight and the longest gap between delivery
+    /// opportunities are those of `self`.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
@@ -155,7 +156,7 @@ impl LinkAccount<'_> {
 /// Defines how the delay added under load is graded.
 #[derive(Clone, Debug)]
 pub struct Grading {
-    /// The scale that the scenario names. With `None`, the first of [`crate::SCALES`] is used, and the summary does not
+    /// The scale that the scenario sets. With `None`, the first of [`crate::SCALES`] is used, and the summary does not
     /// contain its name.
     pub scale: Option<Scale>,
     /// Names of the applications whose DSCP is one of those for background traffic.
@@ -173,7 +174,7 @@ pub struct Account<'a> {
     pub duration: Duration,
     /// Warm-up: the time at the start that the summary excludes.
     pub warm_up: Duration,
-    /// Number of events handled.
+    /// Number of events handled; in a live run, number of packets read and written.
     pub events: u64,
     /// All links, in name order.
     pub links: Vec<LinkAccount<'a>>,

@@ -198,7 +198,8 @@ measures! {
              `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
-    /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.
+    /// Measures of echo requests. `lost` is the number of dropped requests and replies. A request or reply still in transit
+    /// at the end is neither answered nor lost.
     pub(super) const PING = fn ping(echoes: &Echoes, grade: &PingGrade<'_>, lost: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Echo requests that left." => echoes.count();
         "answered": Kind::PACKETS, "answered", "Replies that came back." => echoes.rtt().count();
@@ -219,7 +220,8 @@ measures! {
         "grade": Kind::scale("A+ to F"), "grade",
             "Grade of the ping, on the scenario's scale (see Fairness and grade, below)." => grade.grade;
     }
-    /// Measures of an application that sends each echo request when the previous one is answered.
+    /// Measures of an application that sends each echo request when the previous request is answered, or `timeout` after
+    /// the previous request.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
             "Round-trip time of a ping with `after_answer` (docs/workloads.md). The weight of each reply is the time from its request to the next request.", OVER_TIME
@@ -254,8 +256,8 @@ measures! {
 /// The kind used for mean opinion scores.
 const MOS: Kind = Kind::scale("1 to 4.5").more().least(0.01);
 
-/// Returns the number of packets whose delay exceeds the shortest by more than `late_after`. The packets of the bin
-/// that contains this limit all count as late.
+/// Returns the number of packets whose delay exceeds the shortest by more than `late_after`. If this limit lies inside a
+/// bin, all packets of the bin count as late, unless no packet exceeds the limit.
 fn late(delay: &Histogram, late_after: Duration) -> f64 {
     let least = delay.min().unwrap_or_default();
     (delay.count() as f64 * (1.0 - delay.share_at_most(least + late_after))).max(0.0)
@@ -272,7 +274,7 @@ fn goodput(row: &Row) -> u64 {
     row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
-/// Returns true if a flow has begun.
+/// Returns true if a flow has begun: a counter of the flow is above 0, counting the warm-up too.
 fn has_begun(row: &Row) -> bool {
     row.directions.iter().any(|d| d.total != Counts::default())
 }
@@ -315,7 +317,7 @@ impl Account<'_> {
             v.insert("files".to_owned(), object(files(all, &app.files.times())));
         }
         for (stream, (name, meter)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
-            // both sides speak at the same times, so each side sent half of the datagrams
+            // if both sides speak, they send at the same times, so each side sent half of the datagrams
             let streams = app.voip.len() as u64;
             let dropped = if streams == 1 { c.dropped(&[0, 1]) } else { c.dropped(&[stream]) };
             let (judged, summary) = (meter.arrived() + dropped.after, meter.summary(dropped));

@@ -1,4 +1,4 @@
-//! The declaration of every summary key, collected from the lists that produce the keys.
+//! The declarations of the summary's keys, collected from the lists that produce the keys.
 
 use super::{apps, graded, links, summary};
 use packet::{Better, Kind, Measure, Unit};
@@ -25,8 +25,8 @@ pub struct Declared {
     pub parts: Vec<Declared>,
 }
 
-/// The measures in the summary, by place. Each entry has the path under which its measures appear, a prefix for their
-/// human-readable names, and one or more lists of these measures.
+/// The measures in the summary, by place, except those declared in [`traffic::APPS`]. Each entry has the path under which
+/// its measures appear, a prefix for their human-readable names, and one or more lists of these measures.
 const PLACES: &[(&str, &str, &[&[Measure]])] = &[
     ("", "", &[summary::RUN]),
     (
@@ -52,7 +52,7 @@ const PLACES: &[(&str, &str, &[&[Measure]])] = &[
     ("live.", "", &[summary::LIVE]),
 ];
 
-/// Returns every key of the summary, in the order of docs/results.md.
+/// Returns the declared keys of the summary: all of its keys, except some of `live`, such as `live.kernel`.
 pub fn declared() -> Vec<Declared> {
     let machines = traffic::APPS.iter().map(|app| (format!("apps.*.{}.", app.name), "", app.measures));
     let places = PLACES.iter().map(|(path, words, lists)| ((*path).to_owned(), *words, *lists));

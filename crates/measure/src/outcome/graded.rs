@@ -42,7 +42,7 @@ struct Candidate<'a> {
     /// `app` or `link`.
     kind: &'static str,
     name: &'a str,
-    /// True for a background application or a queue, which determines the grade only if there is no other candidate.
+    /// True for a background application or a queue. These determine the grade only if there are no other candidates.
     second_choice: bool,
 }
 
@@ -70,7 +70,7 @@ measures! {
              load, in ms."
             => rpm;
     }
-    /// Measure that the summary's `latency` contains if the scenario names a scale.
+    /// Measure that the summary's `latency` contains if the scenario sets a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
         "scale": Kind::ONE, "scale",
             "Name of the scale that the scenario sets; `own` if it sets a list of grades. Absent if it sets no scale."

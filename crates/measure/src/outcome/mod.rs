@@ -1,8 +1,8 @@
 //! The result of a run: a summary, and tables of columns.
 //!
 //! A number without a value (such as a median of no values) is null in the summary and NaN in a table. A counter that
-//! the run did not have is a column of nulls. If a column or key has a unit, its name ends with the unit. In names,
-//! `wire` means bytes including all headers, and `goodput` means payload that arrived in order.
+//! the run did not have is a column of nulls. Most names of columns and keys contain the unit, such as `_ms` or `_bytes`.
+//! In names, `wire` means bytes including all headers, and `goodput` means payload that arrived in order.
 
 mod account;
 mod apps;

@@ -33,8 +33,8 @@ measures! {
         "max": Kind::SAME, "maximum", "" => ms(h.max());
         "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
     }
-    /// Statistics of delays in which each delay has a weight equal to its own duration, but at most `timeout`. So a delay of
-    /// 100 ms counts ten times as much as a delay of 10 ms.
+    /// Statistics of delays, each with a weight equal to its own duration, but at most `timeout`. With a `timeout` of 1 s, a
+    /// delay of 100 ms counts ten times as much as a delay of 10 ms.
     pub(super) const OVER_TIME = fn over_time(h: &Histogram, timeout: Duration) -> Value {
         "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time(timeout));
         "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0, timeout));

@@ -1,4 +1,4 @@
-//! The summary: the numbers that fit on one page.
+//! The summary: single values in nested JSON objects.
 //!
 //! Links are in `links.rs`, applications in `apps.rs`, the delay added under load and its grade in `graded.rs`.
 
@@ -16,7 +16,8 @@ pub struct Verdict<'a> {
     pub valid: bool,
     /// Lateness with which each packet left the bench.
     pub lateness: &'a Histogram,
-    /// For each packet, the longest time that it may have waited in a device before the bench read it.
+    /// For each packet of a host, the longest time that it may have waited in a device before the bench read it, without
+    /// the time to wake the packet thread.
     pub unread: &'a Histogram,
     /// Minimum round-trip propagation time between hosts that communicate.
     pub rtt: Duration,
@@ -24,7 +25,8 @@ pub struct Verdict<'a> {
     pub real_time: bool,
     /// True if the kernel accepted the request to let idle processors poll instead of halt.
     pub awake: bool,
-    /// Number of packets whose destination was not a host on the other side of the bench.
+    /// Number of packets discarded because they could not be parsed, were longer than the MTU, or were not from a host on
+    /// one side to a host on the other side.
     pub foreign: u64,
     /// Number of packets that could not be written to the TUN device on the destination's side.
     pub unwritten: u64,

@@ -28,7 +28,7 @@ impl Texts {
         self.rows.iter().map(|i| self.distinct[*i as usize].as_str())
     }
 
-    /// Returns, for each row, the index of its string among the distinct strings, and the distinct strings.
+    /// Returns two lists: the index of each row's string, and the distinct strings to which the indices refer.
     pub fn encoded(&self) -> (&[u32], &[String]) {
         (&self.rows, &self.distinct)
     }
@@ -92,7 +92,7 @@ mod tests {
             row += 1;
             row % 2 == 0
         });
-        // the same rows, encoded in another order
+        // equal rows, although `texts` still stores the string "", which no row uses any more
         assert_eq!(texts, ["up", "up", "down"].into_iter().collect());
         assert_ne!(texts, ["up", "down", "down"].into_iter().collect());
     }
