@@ -42,7 +42,7 @@ def command(
         weights: Override the weight of a measure: --weight call=3. Repeatable.
         output: Folder for report.html, recommendation.json, options.csv, figures, and the chosen setting as
             scenario.toml.
-        everything: Print every option, not only the Pareto front, the ties and today's setting.
+        everything: Print every setting, also those that are clearly worse than another.
     """
     console = Console(stderr=True)
     question = asked.question(_weights(weights))
