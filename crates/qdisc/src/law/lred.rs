@@ -32,7 +32,7 @@ const MAX_INTEGRAL: f64 = 1.0;
 /// Maximum time step of the integral term. The step is limited because an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
-/// The curves of Figure 10.
+/// The curves of ARRIS 2013 Figure 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
     /// RED's ramp over the queue length: the probability is 0 below `min_th`, rises linearly to `p_max` at `max_th`,
@@ -123,7 +123,7 @@ impl LredProfile {
         rising(of.curve, self.p_min, self.p_max)
     }
 
-    /// Returns true if this profile applies to packets of this DSCP.
+    /// Returns true if this profile matches packets with this DSCP.
     fn takes(&self, dscp: u8) -> bool {
         self.dscp.map_or_else(|| self.precedence == Some(dscp / 8), |own| own == dscp)
     }
