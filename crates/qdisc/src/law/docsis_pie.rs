@@ -109,7 +109,7 @@ pub enum Burst {
     Protect,
 }
 
-/// DOCSIS-PIE's state for one queue. Names are RFC 8034's.
+/// DOCSIS-PIE's state for one queue. Most names are RFC 8034's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocsisPieState {
     /// Drop probability of a packet of 1024 bytes, before p1 is limited to PROB_LOW; may exceed 1.

@@ -181,7 +181,7 @@ impl Average {
     }
 
     /// Updates the average on an arrival, and returns the new average. `queue` is the length of the queue that the
-    /// arrival found, in packets or bytes, and `packet_time` is the time that the link takes to send a typical packet.
+    /// arrival found, in packets or bytes, and `packet_time` is the transmission time of a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {

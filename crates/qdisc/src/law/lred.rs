@@ -83,9 +83,8 @@ params! {
         /// The drop probability as a function of the sojourn time or the queue length. The three curves are those of
         /// ARRIS 2013 Figure 10.
         curve: Curve = Curve::C10,
-        /// MINth: delay or queue length below which the curve's probability is 0. If it is a time, it is compared with
-        /// the sojourn time of the packet at the head. If it is in packets or bytes, it is compared with the queue
-        /// length.
+        /// MINth: delay or queue length below which the curve's probability is 0. A time is a threshold for the sojourn
+        /// time of the packet at the head. Packets or bytes are a threshold for the queue length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
         /// MAXth: delay or queue length at which the curve's probability reaches `p_max`. It has the same unit as
         /// `min_th`.

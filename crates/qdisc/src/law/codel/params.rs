@@ -39,7 +39,7 @@ pub enum Reentry {
     /// last cycle. So the difference is the number of drops and marks that followed in that cycle (with
     /// `overflow_counts`, plus drops at a limit).
     Delta,
-    /// count - 2, but at least 1, where count is its value at the end of the last cycle (draft-01, ACM Queue).
+    /// The last value of count minus 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
     /// Like `minus_two`, but 0.9844 times count if count is above 128 (ns-2 kmn).
     MinusTwoOrScaled,
@@ -75,7 +75,8 @@ pub enum Entry {
 pub enum InverseSqrt {
     /// Computed exactly, then rounded.
     Exact,
-    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, stored in 16 bits (Linux).
+    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, where x is the approximation, stored in 16 bits
+    /// (Linux).
     Newton16,
 }
 
@@ -102,8 +103,8 @@ params! {
         limit: Option<Limit> = None,
         /// Queueing delay that CoDel accepts.
         target: Duration = Duration::from_millis(5),
-        /// Time for which the delay must stay above `target` before the first drop. Set it to about the longest
-        /// round-trip time that you expect.
+        /// Time for which the delay must stay above `target` before the first drop (`entry` and `partial_parole` can
+        /// change this). Set it to about the longest round-trip time that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
