@@ -1,4 +1,4 @@
-//! Finds the longest of many queues, from which packets are dropped when the shared memory is full.
+//! Finds the longest of many queues, from which packets are dropped when the limit that the queues share is reached.
 //!
 //! ```text
 //! grown     if the queue is longer now than its key in the heap, it rises

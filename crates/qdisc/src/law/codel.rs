@@ -82,9 +82,9 @@ pub struct CodelState {
     /// True in the dropping state.
     pub dropping: bool,
     turn: Turn,
-    /// 1/sqrt(count) in units of 2^-16.
+    /// Approximation of 1/sqrt(count), in units of 2^-16. Only `newton16` uses it.
     inv_sqrt: u16,
-    /// Size of the largest packet so far, but at least [`LEARNED_MAX_PACKET_START`], in bytes.
+    /// Size of the largest packet that has reached the head, but at least [`LEARNED_MAX_PACKET_START`], in bytes.
     max_seen: u64,
 }
 
@@ -108,7 +108,7 @@ fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
     // After a jump of count (see `overflow`), this difference may wrap, as in Linux. The resulting x may be far too
-    // small or too large, and many steps may pass before it is close to 1/sqrt(count) again.
+    // small or too large, for many steps or until count is 1 again.
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }

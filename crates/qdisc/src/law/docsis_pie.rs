@@ -32,8 +32,8 @@ use units::{Duration, Limit, Problem, Rng, Time, positive};
 
 /// MEAN_PKTSIZE: the packet size to which drop_prob applies.   Unit: bytes. Source: RFC 8034 §A.1.
 const MEAN_PKTSIZE: u64 = 1024;
-/// MIN_PKTSIZE: the size of the smallest packet. drop_prob is bounded so that even such a packet is dropped with a probability of
-/// at most PROB_LOW. Unit: bytes. Source: RFC 8034 §A.1.
+/// MIN_PKTSIZE: the size of the smallest packet. At the upper bound of drop_prob, p1 of such a packet is PROB_LOW.
+/// Unit: bytes. Source: RFC 8034 §A.1.
 const MIN_PKTSIZE: u64 = 64;
 /// LATENCY_LOW: the delay below which drop_prob decays. Source: RFC 8034 §A.1.
 const LATENCY_LOW: Duration = Duration::from_millis(5);
@@ -66,7 +66,7 @@ params! {
         max_burst: Duration = Duration::from_millis(142),
         /// BURST_RESET_TIMEOUT: after a quiet time longer than this, PIE becomes inactive. It then drops nothing early
         /// until a third of the buffer is filled again. The queue is quiet while the delays at the last two updates are
-        /// below half of `target` and the probability is 0.
+        /// below half of `target`, the probability is 0, and early drops are not suspended for `max_burst`.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }
@@ -109,10 +109,10 @@ pub enum Burst {
     Protect,
 }
 
-/// DOCSIS-PIE's state for one queue. Names are RFC 8034's.
+/// DOCSIS-PIE's state for one queue. Most names are RFC 8034's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocsisPieState {
-    /// Probability that a packet of 1024 bytes is dropped; may exceed 1.
+    /// Drop probability of a packet of 1024 bytes, before p1 is limited to PROB_LOW; may exceed 1.
     pub drop_prob: f64,
     /// Predicted delay at the last update.
     pub qdelay_old: Duration,

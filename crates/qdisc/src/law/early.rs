@@ -97,11 +97,11 @@ pub enum IdleDecay {
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
     /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
-    /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by
-    /// factors of 2, as in the kernel, and much more slowly than with `decay`. With the example of tc-red(8) (`avpkt`
-    /// 1000, `bandwidth` 10mbit, w 1/32), half of the average is left after an idle period of 17 to 819 ms, and a
-    /// quarter after 0.82 to 1.2 s. A shaper that never polls an empty queue, such as HTB, starts no idle period. The
-    /// average then changes only when an arrival adds a sample.
+    /// Linux: the idle period begins when the link polls the queue and finds it empty. As in the kernel, the average
+    /// then falls linearly to a half, and from there by factors of 2, much more slowly than with `decay`. With the
+    /// example of tc-red(8) (`avpkt` 1000, `bandwidth` 10mbit, w 1/32), half of the average is left after an idle
+    /// period of 17 to 819 ms, and a quarter after 0.82 to 1.2 s. A shaper that never polls an empty queue, such as
+    /// HTB, starts no idle period. The average then changes only when an arrival adds a sample.
     DecayOnceAsked,
 }
 
@@ -181,7 +181,7 @@ impl Average {
     }
 
     /// Updates the average on an arrival, and returns the new average. `queue` is the length of the queue that the
-    /// arrival found, in packets or bytes, and `packet_time` is the time that the link takes to send a typical packet.
+    /// arrival found, in packets or bytes, and `packet_time` is the transmission time of a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -220,8 +220,7 @@ impl Average {
 pub struct Ramp {
     /// Average below which no packet is dropped early.
     pub min: f64,
-    /// Upper threshold: every packet is dropped while the average is at or above `max` (with `gentle`, at or above
-    /// twice `max`).
+    /// Upper threshold: p_b is 1 while the average is at or above `max` (with `gentle`, at or above twice `max`).
     pub max: f64,
     /// p_b just below `max`.
     pub max_p: f64,
@@ -236,7 +235,7 @@ pub enum Zone {
     Low,
     /// On the ramp: drops with this probability (p_b), spaced by [`Spacing`].
     Early(f64),
-    /// Above the ramp: every packet is dropped.
+    /// Above the ramp: p_b is 1.
     Forced,
 }
 
@@ -322,7 +321,7 @@ pub enum ByteMode {
     Off,
     /// The ramp's probability p is multiplied by size / `avpkt` before `spacing` is applied (Floyd & Jacobson).
     Scaled,
-    /// Each packet adds size / `avpkt` to count instead of 1. The result of `spacing`, p_a, is multiplied by size /
+    /// Each packet adds size / `avpkt` to count instead of 1. Except with `one_draw`, p_a is also multiplied by size /
     /// `avpkt` (ns-2 `bytes_`).
     Counted,
 }
@@ -349,8 +348,8 @@ pub(crate) struct Rules {
     /// While at most this many packets are queued, the law drops nothing, whatever the average; 0 disables this
     /// exception.
     pub min_queue: u32,
-    /// True if a packet on the ramp is kept when there is no gap (see [`Count`]). It is usually the first packet that
-    /// arrives after the average has risen to `min`.
+    /// True if a packet on the ramp is kept while count is `None` (see [`Count`]). Usually, this is the first packet
+    /// that arrives after the average has risen to `min`.
     pub first_passes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! An external law, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
+//! An external law: a scenario names it, and the program that runs the scenario supplies it (`packet::outside`).
 //!
 //! Source: none; users write their own rules. Apart from the form of the parameter `law` ("FILE.py:CLASS") and its error
 //! messages, nothing here depends on the language in which the law is written.

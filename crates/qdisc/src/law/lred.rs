@@ -32,7 +32,7 @@ const MAX_INTEGRAL: f64 = 1.0;
 /// Maximum time step of the integral term. The step is limited because an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
-/// The curves of Figure 10.
+/// The curves of ARRIS 2013 Figure 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
     /// RED's ramp over the queue length: the probability is 0 below `min_th`, rises linearly to `p_max` at `max_th`,
@@ -83,9 +83,8 @@ params! {
         /// The drop probability as a function of the sojourn time or the queue length. The three curves are those of
         /// ARRIS 2013 Figure 10.
         curve: Curve = Curve::C10,
-        /// MINth: delay or queue length below which the curve's probability is 0. If it is a time, it is compared with
-        /// the sojourn time of the packet at the head. If it is in packets or bytes, it is compared with the queue
-        /// length.
+        /// MINth: delay or queue length below which the curve's probability is 0. A time is a threshold for the sojourn
+        /// time of the packet at the head. Packets or bytes are a threshold for the queue length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
         /// MAXth: delay or queue length at which the curve's probability reaches `p_max`. It has the same unit as
         /// `min_th`.
@@ -123,7 +122,7 @@ impl LredProfile {
         rising(of.curve, self.p_min, self.p_max)
     }
 
-    /// Returns true if this profile applies to packets of this DSCP.
+    /// Returns true if this profile matches packets with this DSCP.
     fn takes(&self, dscp: u8) -> bool {
         self.dscp.map_or_else(|| self.precedence == Some(dscp / 8), |own| own == dscp)
     }

@@ -27,7 +27,7 @@ pub struct View<'a> {
     pub now: Time,
     /// The backlog without the packet to be decided on: an arrival has not yet joined the queue, and a head has already
     /// been removed from it. In a fair discipline, the parameter `law_sees` selects the backlog of this queue or of all
-    /// queues.
+    /// queues; in a missed update, the backlog is 0.
     pub backlog: Backlog,
     /// Time that the packet has waited; zero for an arrival or a tick.
     pub sojourn: Duration,
@@ -72,7 +72,7 @@ pub trait Law: Send {
     /// Updates the state after a packet has left for the link.
     #[inline]
     fn left(&mut self, _packet: &PacketMeta, _view: &View<'_>) {}
-    /// Updates the state when the link finds the queue empty.
+    /// Updates the state when the link finds the queue empty or, in a fair discipline, when the queue becomes idle.
     #[inline]
     fn empty(&mut self, _now: Time) {}
     /// Returns true if the scheduler may treat the queue, which has been idle until `now`, like the queue of a new

@@ -103,8 +103,8 @@ impl Gains {
 
 /// The state of the de-randomisation, which avoids drops in quick succession and long stretches without a drop.
 ///
-/// accu_prob is the sum of the probabilities since the last drop or mark. While it is below 0.85, nothing is dropped; at
-/// 8.5 or above, the packet is dropped for certain.   Source: RFC 8033 §5.4.
+/// accu_prob is the sum of the drop probabilities since its last reset, usually at a drop or mark. While it is below
+/// 0.85, nothing is dropped; at 8.5 or above, the packet is dropped for certain.   Source: RFC 8033 §5.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dice {
     /// The sum accu_prob.

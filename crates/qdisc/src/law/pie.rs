@@ -20,9 +20,10 @@
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
 //! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and
 //! drop_prob and both delays are 0, because an update would then change nothing (§5.3's "inactive"). After such a stop,
-//! the measurement of the departure rate starts again. The packet that starts a measuring cycle does not count towards
-//! the departure rate; ns-2 counts it. The time per byte is averaged, as in the RFC; ns-2 averages the rate. The variant linux
-//! counts and averages like Linux (see `Departures`).
+//! the measurement of the departure rate starts again (variant linux: it starts again when the burst allowance is
+//! refilled). The packet that starts a measuring cycle does not count towards the departure rate; ns-2 counts it. The
+//! time per byte is averaged, as in the RFC; ns-2 averages the rate. The variant linux counts and averages like Linux
+//! (see `Departures`).
 
 mod params;
 
@@ -136,7 +137,7 @@ pub struct PieState {
     pub active: bool,
     /// Sojourn time of the last departure; zero if the queue has become empty.
     sojourn: Duration,
-    /// Time of the last departure; `None` if no packet has left since the last refill of the burst allowance.
+    /// Time of the last departure since the burst allowance was filled; used only with [`DelayEstimate::Timestamp`].
     left_at: Option<Time>,
     departures: Departures,
     next: Option<Time>,

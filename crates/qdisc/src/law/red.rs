@@ -92,11 +92,11 @@ params! {
         /// `burst + 1 - min <= (1 - (1 - w)^burst) / w`, where `min` is in packets of `avpkt` bytes. Null: none
         /// (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
         burst: Option<u32> = None,
-        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given.
-        /// Variant linux always has a `burst`. Null: none (floyd93, altq, linux), ten_rtts (ns2).
+        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given, or
+        /// with the variant linux. Null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
-        /// Mean packet size. It is used for idle periods, for `byte_mode` and for thresholds that are computed. Null:
-        /// 1000B, 500B (ns2).
+        /// Mean packet size. It is used for idle periods, for `byte_mode`, and to compute thresholds and `weight`.
+        /// Null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
         /// Transmission time of a typical packet, the unit in which idle periods are measured. Null: the time of
         /// `avpkt` at `bandwidth`, or at the link's rate if `bandwidth` is not given; 800us, the time of 1000 bytes at
@@ -130,8 +130,8 @@ params! {
         /// RED does not drop an arrival that finds at most this many packets in the queue, whatever the average. 0
         /// turns this rule off, even for an empty queue. Null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// If true, the first packet after the average has risen to `min` is never dropped early. Null: true, false
-        /// (floyd93).
+        /// If true, the first packet after the average has risen from below `min` onto the ramp is never dropped. Null:
+        /// true, false (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

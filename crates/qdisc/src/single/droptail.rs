@@ -1,17 +1,18 @@
 //! DropTail: one FIFO that drops when it is full.
 //!
-//! An arrival of s bytes is dropped iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8
-//! (time). With `drop_head`, the oldest packets are dropped instead, until the arrival fits; an arrival that does not fit into
-//! an empty queue is dropped too.
+//! An arrival of s bytes is dropped if q + 1 > limit (packets), bytes + s > limit (bytes), or
+//! bytes + s > span x rate / 8 (time). With `ns2_off_by_one`, the comparison is >=. With `drop_head`, the oldest packets
+//! are dropped instead, until the arrival fits; an arrival that does not fit into an empty queue is dropped too.
 //!
-//! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
-//! super-segment of up to n segments counts as one packet towards the limit. So the queue holds up to n x limit segments, and its
-//! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no additional room,
-//! iff part of the super-segment still waits, it has had fewer than n segments, and its last segment belongs to the same TCP
-//! flow and direction, has the same size and is adjacent in the stream. Pure ACKs, SYN and FIN never join. A super-segment counts
-//! until its last segment has left. For senders of up to 1.4 MB/s with a round trip of 5 ms or more, n is 2: `tcp_tso_autosize`
-//! fills a super-segment with the bytes of 1 ms at the pacing rate (at most twice the sender's rate), but with at least
-//! `tcp_min_tso_segs` = 2 segments. On shorter round trips, it adds more bytes.
+//! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload.
+//! There, a super-segment of up to n segments counts as one packet towards the limit. So the queue holds up to
+//! n x limit segments, and its longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front
+//! of it, and needs no additional room, iff part of the super-segment still waits, it has had fewer than n segments, and
+//! its last segment belongs to the same TCP flow and direction, has the same size and is adjacent in the stream. Pure
+//! ACKs, SYN and FIN never join. A super-segment counts until its last segment has left. In Linux, n is 2 for senders
+//! of up to 1.4 MB/s with a round trip of 5 ms or more: `tcp_tso_autosize` fills a super-segment with the bytes of 1 ms
+//! at the pacing rate (at most twice the sender's rate), but with at least `tcp_min_tso_segs` = 2 segments. On shorter
+//! round trips, it adds more bytes.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. Linux

@@ -23,7 +23,7 @@ pub enum Variant {
     Draft01,
     /// The "kmn" revision of ns-2's codel.cc (2012-2013): like `draft01`, with two differences. If the delay exceeds
     /// `target` again within 8 intervals after a cycle, CoDel waits only `interval` / sqrt(count) before the first
-    /// drop. If count was above 128, it starts the next cycle at 0.9844 times its last value.
+    /// drop. A cycle that begins within this time starts with 0.9844 times the last count, if that count was above 128.
     Kmn,
     /// ACM Queue, May 2012. If a cycle begins within one interval after the last one, count starts at its last value
     /// minus 2. Otherwise, the delay must be above `target` for two intervals before the first drop. Nothing is dropped
@@ -36,19 +36,21 @@ pub enum Variant {
 #[serde(rename_all = "snake_case")]
 pub enum Reentry {
     /// count - lastcount, but at least 1 (RFC 8289, Linux). lastcount is the value of count at the first drop of the
-    /// last cycle. So the difference is the number of drops in that cycle minus 1.
+    /// last cycle. So the difference is the number of drops and marks that followed in that cycle (with
+    /// `overflow_counts`, plus drops at a limit).
     Delta,
-    /// count - 2, but at least 1, where count is its value at the end of the last cycle (draft-01, ACM Queue).
+    /// The last value of count minus 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
     /// Like `minus_two`, but 0.9844 times count if count is above 128 (ns-2 kmn).
     MinusTwoOrScaled,
 }
 
-/// When count is incremented.
+/// When count is incremented for a drop. The first drop of a cycle sets count instead, and each further mark increments
+/// it at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountStep {
-    /// At every drop, before the next packet is examined (RFC 8289, Linux, ACM Queue).
+    /// At every drop after the first of a cycle, before the next packet is examined (RFC 8289, Linux, ACM Queue).
     WithDrop,
     /// After a drop, but only if the delay of the next packet is still above `target` (draft-01, kmn).
     IfStillAbove,
@@ -62,8 +64,8 @@ pub enum Entry {
     AtInterval,
     /// At the first packet strictly after the end of `interval` (Linux).
     AfterInterval,
-    /// When the delay has been above `target` for two intervals (ACM Queue). One interval is enough if the last cycle
-    /// is recent, that is, if less than one interval has passed since the next drop of that cycle would have been due.
+    /// When the delay has been above `target` for two intervals (ACM Queue). One interval is enough if less than one
+    /// interval has passed since drop_next of the last cycle (see `window`).
     AtSecondInterval,
 }
 
@@ -73,7 +75,8 @@ pub enum Entry {
 pub enum InverseSqrt {
     /// Computed exactly, then rounded.
     Exact,
-    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, stored in 16 bits (Linux).
+    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, where x is the approximation, stored in 16 bits
+    /// (Linux).
     Newton16,
 }
 
@@ -100,18 +103,18 @@ params! {
         limit: Option<Limit> = None,
         /// Queueing delay that CoDel accepts.
         target: Duration = Duration::from_millis(5),
-        /// Time for which the delay must stay above `target` before the first drop. Set it to about the longest
-        /// round-trip time that you expect.
+        /// Time for which the delay must stay above `target` before the first drop (`entry` and `partial_parole` can
+        /// change this). Set it to about the longest round-trip time that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
-        /// Sojourn time above which every ECN-capable packet is marked; null: off.
+        /// Sojourn time above which ECN-capable packets are marked; null: off.
         ce_threshold: Option<Duration> = None,
         /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if (TOS AND MASK) = VALUE,
         /// where TOS is the byte of the IP header that holds DSCP and ECN field. "0x1/0x3" selects ECT(1) packets,
         /// which L4S flows send. Null: all packets.
         ce_threshold_selector: Option<Selector> = None,
-        /// The delay that is compared with `target`.
+        /// The delay that is compared with `target` and `ce_threshold`.
         sojourn: Sojourn = Sojourn::Queue,
         /// Increments count also when a packet is dropped because a limit was reached, as in Linux's fq_codel.
         overflow_counts: bool = false,
@@ -127,9 +130,10 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers count after a cycle. This time begins when the next drop of
-        /// that cycle would have been due. A cycle that begins within this time starts with the count that `reentry`
-        /// specifies. A later cycle starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Number of intervals for which CoDel remembers count after a cycle. This time begins at drop_next: when the
+        /// next drop of that cycle would have been due or, if the cycle ended directly after a drop, when that drop was
+        /// due. A cycle that begins within this time starts with the count that `reentry` specifies. A later cycle
+        /// starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,

@@ -20,8 +20,8 @@ pub enum PieVariant {
     /// probability. The probability may exceed 1: after a long overload of a slow link, everything is dropped until the
     /// probability is below 1 again. The current delay, not the delay at the last update, can prevent early drops
     /// (`judged_by`). `avpkt` is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued.
-    /// Departures use up the burst allowance (`allowance`). When the allowance is refilled, the sum of the
-    /// probabilities (`derandomize`) returns to 0.
+    /// Departures use up the burst allowance (`allowance`). The sum of the probabilities (`derandomize`) also returns
+    /// to 0 when the allowance is refilled, but not after a mark that was certain.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: `target` 20 ms, updates every 30 ms,
     /// `max_burst` 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
@@ -129,9 +129,9 @@ params! {
             Linux => 0.125,
             Rfc8033 => 0.25,
         },
-        /// De-randomises drops, so that they are spaced more evenly. The drop probabilities of all arrivals since the
-        /// last drop or mark are added up. While the sum is below 0.85, nothing is dropped early. From a sum of 8.5 on,
-        /// a packet is dropped for certain. Null: false, true (linux).
+        /// De-randomises drops, so that they are spaced more evenly. The drop probabilities of arrivals are added up
+        /// until a drop or mark. While the sum is below 0.85, nothing is dropped early. From a sum of 8.5 on, a packet
+        /// is dropped for certain. Null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
         /// Share of `limit` that the backlog must reach before PIE becomes active; RFC 8033 §5.3 has 1/3. A share above
         /// 0 needs an explicit `limit`. With 0, PIE is always active.
@@ -151,8 +151,8 @@ impl PieParams {
         Gains { alpha: self.alpha, beta: self.beta, target: self.target(), tuning: self.tuning() }
     }
 
-    /// Returns the factor by which an update multiplies drop_prob if the delay is zero and was also zero at the last
-    /// update.
+    /// Returns the factor by which an update multiplies drop_prob if the delay is zero, was zero at the last update
+    /// and, with the variant linux, no packet waits.
     pub(super) fn decay(&self) -> f64 {
         if self.variant == Linux { 1.0 - 1.0 / 64.0 } else { 0.98 }
     }
