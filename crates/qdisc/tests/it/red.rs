@@ -164,9 +164,11 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
 
 #[test]
 fn linux_halves_the_average_of_an_idle_queue() {
-    // tc-red(8)'s example: a packet of 1000 bytes takes 800 us at 10 Mbit/s, which is 12 500 ticks, and w = 1/32. So r = -ln(31/32) /
-    // 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083227 i, rounded down: 1 from cell
-    // 13 (426 ms), 2 from cell 25 (819 ms), 3 from cell 37 (1212 ms). In cell 0, the average falls linearly.
+    // tc-red(8)'s example: a packet of 1000 bytes takes 800 us at 10 Mbit/s, which is 12 500 ticks, and w = 1/32. tc
+    // computes a table of shifts: after an idle time in cell i, the average is shifted right by the number in this cell.
+    // r = -ln(31/32) / 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083227 i,
+    // rounded down: 1 from cell 13 (426 ms), 2 from cell 25 (819 ms), 3 from cell 37 (1212 ms). In cell 0, the average
+    // falls linearly.
     let (w, packet_time, idle) = (Weight::new(1.0 / 32.0), Duration::from_micros(800), IdleDecay::DecayOnceAsked);
     for (ms, expected) in [
         (0, 1.0),

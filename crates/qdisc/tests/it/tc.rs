@@ -74,7 +74,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("cake overhead 10 docsis via-ethernet", r#"{"cake": {"overhead": 28, "mpu": 64}}"#),
         ("cake ether-vlan overhead 10", r#"{"cake": {"overhead": 10}}"#),
         ("cake raw ether-vlan", r#"{"cake": {"overhead": 4}}"#),
-        // conservative sets the overhead, ethernet leaves the framing as it is, and raw removes both
+        // conservative replaces overhead and framing, ethernet keeps the framing, and raw removes overhead and framing
         ("cake docsis conservative", r#"{"cake": {"overhead": 48, "mpu": 64, "framing": "atm"}}"#),
         ("cake atm ethernet", r#"{"cake": {"overhead": 38, "mpu": 84, "framing": "atm"}}"#),
         ("cake pppoe-ptm raw", r#"{"cake": {}}"#),
