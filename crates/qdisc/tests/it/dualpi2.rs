@@ -231,7 +231,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
     assert!(marked > 0.999, "{marked}");
-    // L and C count their own marks, each with one count for the law and one for the step
+    // L and C each count their marks, those by the law and those by the step separately
     use qdisc::QueueDiscipline;
     let classes = q.queue.discipline().classes();
     assert_eq!(
@@ -456,9 +456,9 @@ fn datagrams_in_c_that_do_not_respond() {
     }
 }
 
-/// Tests an overload of L. If ECT(1) packets arrive in L at a rate A > 4C/3, where C is the link's rate (RFC 9332
-/// Appendix A), then p' settles at sqrt(1 - C/A), which is above 1/2. L drops packets with probability p_C and marks
-/// all others, and L's delay settles at the target, not at the threshold of the step.
+/// Tests an overload of L (RFC 9332 Appendix A). If ECT(1) packets arrive in L at a rate A > 4B/3, where B is the link's
+/// rate, then p' settles at sqrt(1 - B/A), which is above 1/2. L drops packets with probability p_C and marks all
+/// others, and L's delay settles at the target, not at the threshold of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {

@@ -195,7 +195,7 @@ fn buffers_follow_the_service_flows_rates() {
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], ..of }, Ecn::NotEct), 164);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], peak_c: mbit(25), ..of }, Ecn::NotEct), 205);
     // L's buffer is 10 ms at the aggregate's 50 Mbit/s, 62 500 B. An arrival is accepted while less than 62 500 - 2000 B are
-    // queued. That is 39.85 packets, so 40 packets are accepted.
+    // queued. That is 39.86 packets, so 40 packets are accepted.
     assert_eq!(fit(&of, Ecn::Ect1), 40);
     assert_eq!(fit(&Aggregate { msr: [mbit(10), None], ..of }, Ecn::Ect1), 40);
 }

@@ -33,7 +33,8 @@ fn tenth(spacing: Spacing) -> RedParams {
     RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
 }
 
-/// Computes the distribution of the gaps from p_a (`Spacing::spread`): P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
+/// Computes the distribution of the gaps, the numbers of packets from one drop to the next, from p_a (`Spacing::spread`):
+/// P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
 fn gap_distribution(spacing: Spacing, p_b: f64) -> Vec<f64> {
     let (mut alive, mut gaps) = (1.0, Vec::new());
     while alive > 1e-12 && gaps.len() < 1000 {
@@ -136,9 +137,9 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
 
 #[test]
 fn the_linux_variant_has_tcs_names_and_defaults() {
-    // tc-red(8): max = limit / 4 = 50 000, min = max / 3 = 16 666, burst = (2 min + max) / (3 avpkt) = 83 332 / 3000 = 27. w is
-    // the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w. The right-hand side is 13.2 for w = 1/16,
-    // and only 7.8 for w = 1/8.
+    // tc-red(8): max = limit / 4 = 50 000, min = max / 3 = 16 666, burst = (2 min + max) / (3 avpkt) = 83 332 / 3000 = 27;
+    // quotients are rounded down. w is the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w. The
+    // right-hand side is 13.2 for w = 1/16, and only 7.8 for w = 1/8.
     let red = RedParams { variant: RedVariant::Linux, limit: Some("200KB".parse().unwrap()), ..Default::default() };
     red.validate().unwrap();
     let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
@@ -430,7 +431,7 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         };
         let slope = 1.0 / f64::from(40 - min);
         assert_eq!((drops(min), drops(40)), (0.0, 1.0));
-        // the standard error of the share of drops in 2000 draws is at most 0.011
+        // the standard error of the share of drops in 2000 draws is at most sqrt(0.25 / 2000) = 0.0112
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
     // a DSCP's profile overrides its precedence's profile, whatever their order

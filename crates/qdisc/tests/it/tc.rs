@@ -69,7 +69,7 @@ fn words_mean_the_table_with_the_same_values() {
             "cake rtt 50ms overhead -4 mpu 84 atm",
             r#"{"cake": {"rtt": "50ms", "overhead": -4, "mpu": 84, "framing": "atm"}}"#,
         ),
-        // lines and VLAN tags add their bytes to the overhead so far: 30 + 4 + 4 = 38, and 10 + 18 = 28
+        // keywords for types of line and VLAN tags add their bytes to the overhead so far: 30 + 4 + 4 = 38, 10 + 18 = 28
         ("cake pppoe-ptm ether-vlan ether-vlan", r#"{"cake": {"overhead": 38, "framing": "ptm"}}"#),
         ("cake overhead 10 docsis via-ethernet", r#"{"cake": {"overhead": 28, "mpu": 64}}"#),
         ("cake ether-vlan overhead 10", r#"{"cake": {"overhead": 10}}"#),
