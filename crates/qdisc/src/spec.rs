@@ -60,7 +60,7 @@ impl Info {
 }
 
 // To add a discipline, add one entry here. `single` lists disciplines with one queue and no early drop, and `others`
-// lists all other disciplines that implement `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
+// lists all other disciplines that are not laws (fair, class, dual, cake). The laws are listed in `law/list.rs`.
 laws! {
     disciplines
     single {
@@ -134,7 +134,8 @@ impl Spec {
         self.params().fair()
     }
 
-    /// Returns the limit on the total backlog; `None` if there is none.
+    /// Returns the limit on the total backlog; `None` if there is none, or if it is unknown (cbq, unless all its classes
+    /// have limits in packets).
     pub fn limit(&self) -> Option<Limit> {
         self.params().limit()
     }

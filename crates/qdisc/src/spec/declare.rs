@@ -21,7 +21,7 @@ macro_rules! disciplines {
     (@list $($is_law:literal {
         $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+
     })+) => {
-        /// All disciplines, in the order of the list.
+        /// All disciplines except [`OUTSIDE`]: first those of `single`, then the laws, then the others.
         pub const QDISCS: &[Info] =
             &[$($(Info::of::<$Params>($is_law, $name, Kind::$Kind, $summary, $source),)+)+];
     };
@@ -30,8 +30,9 @@ macro_rules! disciplines {
         pub const OUTSIDE: Info = Info::of::<$Params>(true, $name, Kind::$Kind, $summary, $source);
     };
     (@enums $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+) => {
-        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or the keyword `"codel"`
-        /// for its defaults, or `"sfq_hss + codel"` for a fair discipline and the law of its queues.
+        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or tc syntax
+        /// (`"codel target 5ms"`), or the name `"codel"` for its defaults, or `"sfq_hss + codel"` for a fair discipline
+        /// and the law of its queues.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(remote = "Self")]
         #[schemars(rename = "Qdisc", transform = words::of_disciplines)]

@@ -1,5 +1,5 @@
-//! Reads and writes disciplines and laws as scenarios contain them (a table with one key, a name, or tc syntax), and
-//! adds these forms to the schema.
+//! Reads disciplines and laws in the forms that scenarios use: a table with one key, a name, or tc syntax. Writes them
+//! as tables.
 
 use super::Spec;
 use super::word_error::WordError;
@@ -120,7 +120,7 @@ impl LawSpec {
     }
 }
 
-/// Adds the names of disciplines and tc syntax to the schema of [`Spec`].
+/// Allows strings in the schema of [`Spec`]: a name, tc syntax, or a fair discipline + the law of its queues.
 pub(crate) fn of_disciplines(schema: &mut Schema) {
     let (names, hosts, laws) = (crate::tc::names().join("|"), Spec::hosts().join("|"), LawSpec::NAMES.join("|"));
     let text = json!({

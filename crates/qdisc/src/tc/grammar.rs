@@ -322,7 +322,8 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_codel", name: "fq_codel", base: &[], keywords: &[FAIR, CODEL, FQ_CODEL] },
     Grammar { tc: "pie", name: "pie", base: &[], keywords: &[PACKETS, PIE] },
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
-    // tc's sfq serves bytes and compares queues by packets, so its keywords select our variant `linux`
+    // tc's sfq serves queues by bytes, but compares their lengths in packets. Our variant `linux` does the same, so the
+    // keywords of tc's sfq select this variant
     Grammar { tc: "sfq", name: "sfq", base: &[("variant", "\"linux\"")], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
     // tc's red has thresholds in bytes and derives its defaults from the limit. Our variant `linux` does the same, so

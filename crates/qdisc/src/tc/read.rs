@@ -6,7 +6,7 @@ use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
-/// Returns the words that a string may begin with: the names of disciplines in scenarios and in tc.
+/// Returns the names of all disciplines except the external law: the names in scenarios, and those that only tc uses.
 pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
@@ -151,8 +151,8 @@ fn options(
     round_trips(table, &seen)
 }
 
-/// Completes the parameters that dualpi2's keywords `max_rtt` and `typical_rtt` determine. `seen` lists the keywords of
-/// the text.
+/// Sets the parameter of dualpi2's keyword `max_rtt` or `typical_rtt` if the text contains only the other keyword. `seen`
+/// lists the keywords of the text.
 ///
 /// Source: iproute2 tc/q_dualpi2.c (facts): if one of the two is missing, max_rtt = 6 typical_rtt, in whole
 /// microseconds.   Departs: tc ignores other keywords for the same parameters, such as `target`, with a warning; here,

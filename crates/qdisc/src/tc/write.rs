@@ -1,4 +1,5 @@
-//! Conversion from a discipline to the tc command that sets up its nearest equivalent on Linux.
+//! Conversion from a discipline to the tc command that sets it up on Linux. If Linux does not have the discipline in
+//! the same form, the command sets up a plain queue.
 
 use super::grammar::{FRAME, GRAMMARS, Grammar, Keyword, Kind};
 use crate::Spec;
@@ -33,7 +34,7 @@ const VERSIONS: &[(&str, &str, Values)] = &[
 const RFC9332: Values = &[("limit", "\"250ms\""), ("classic_protection", "0.0625")];
 const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
 
-/// Disciplines that Linux does not have in the same form, each with its nearest equivalent.
+/// Some disciplines that Linux does not have in the same form, each with its nearest equivalent.
 const NEAREST: &[(&str, &str)] = &[
     ("cobalt", "the law of cake"),
     ("ared", "red with the keyword adaptive"),
@@ -153,7 +154,7 @@ impl Keyword {
 struct Command {
     text: TcText,
     rate: Option<BitRate>,
-    /// Packet size for conversion between packets and bytes.
+    /// Packet size for conversion between packets and bytes.   Unit: bytes.
     packet: u64,
 }
 
@@ -224,8 +225,8 @@ impl Command {
                 }
                 gain.to_string()
             }
-            // the parser of shares drops some digits, so we parse the value first, and write only the digits that
-            // remain
+            // the parser of probabilities ignores digits after the 15th decimal place, so we parse the value first, and
+            // write only the digits that remain
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })

@@ -184,8 +184,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
             Op::Dequeue => out.extend(queue.dequeue(cx)),
             Op::Wait(ns) => {
                 let until = now + Duration(ns);
-                // every call of `wake` moves the wake time forward by at least a microsecond, so the number of calls is
-                // bounded
+                // bound: at most one call per microsecond, and one more; the assertion below tests this
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
                     assert!(t >= now, "{spec:?} has a wake time in the past");

@@ -88,8 +88,8 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
         {"name":"tagged","match":{"protocol":["udp","icmp"],"dscp":[34]},"test":{"threshold":"10p"}},
         {"name":"other","test":{"threshold":"2p"},"sampling":"time"}]}}"#;
     for offered in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
-        // The class's threshold is two packets, and CBT's test does not count the arrival, so three may be queued. If the class
-        // offers the link's rate, 10 Mbit/s, it has two packets queued on average.
+        // The class's threshold is two packets. CBT averages over arrivals, so the mean over time may differ from the
+        // threshold; the bound allows three packets. If the class offers the link's rate, 10 Mbit/s, the mean is two.
         let (queued, lost) = blast(r#"{"cbt":{}}"#, offered);
         assert!(queued < 3.0 * 1.05, "{offered} Mbit/s: {queued} packets");
         assert!(offered != 10.0 || (queued - 2.0).abs() < 0.2, "{queued} packets");
@@ -238,7 +238,7 @@ fn the_script_of_a_fred_queue() {
     assert_eq!((0..6).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false; 2]].concat());
     // flow 1 has fewer than maxq packets and no strikes, so it is accepted
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
-    // flow 0 has two strikes, so from now on avgcq is its limit instead of maxq
+    // flow 0 has two strikes, so from now on avgcq limits it, too
     bench.take(2);
     // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Flow 0 has two of these packets, so it may add a
     // third, but not a fourth
@@ -282,8 +282,8 @@ fn the_script_of_a_cbt_queue() {
     for (i, (flow, kept)) in offers.into_iter().enumerate() {
         assert_eq!(bench.offer(flow), kept, "offer {i}");
     }
-    // The buffer has room for five packets, and the first of these two packets is the fifth. The second is refused
-    // although its class is below its threshold, because the buffer is full.
+    // The buffer has room for five packets and holds four. TCP is below its threshold, so its next packet is accepted.
+    // The packet after that is refused, because the buffer is full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
     // the packet that leaves was the only packet of class `other`, so this class may queue a packet again
     assert_eq!(bench.take(1), [other]);

@@ -57,8 +57,9 @@ fn unlimited() -> CodelParams {
 
 #[test]
 fn constant_backlog_is_dropped_on_the_square_root_schedule() {
-    // The n-th drop is at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k), so the gaps are 100, 70.71, 57.74, 50 ms ... The delay is
-    // above target from 1000 ms on, so t0 = 1100 ms; ACM Queue waits for a second interval, so its t0 = 1200 ms.
+    // The n-th drop is at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k), so the gaps are 100, 70.71, 57.74, 50 ms ... The first
+    // dequeue, at 1000 ms, finds a delay above target, so t0 = 1100 ms; ACM Queue waits for a second interval, so its t0 =
+    // 1200 ms.
     for (variant, t0) in
         [(Variant::Rfc8289, 1100.0), (Variant::Draft01, 1100.0), (Variant::Kmn, 1100.0), (Variant::AcmQueue, 1200.0)]
     {
@@ -126,7 +127,8 @@ fn in_linux_the_selector_sees_the_mark_of_codel() {
         (marked.len() - steps, steps)
     };
     for variant in [Variant::Linux, Variant::Rfc8289] {
-        // all packets are above the threshold, but a packet that CoDel marks is no longer ECT(1), so it is not selected
+        // all packets are above the threshold, but none is marked twice: in Linux, a packet that CoDel has marked is no
+        // longer ECT(1), so it is not selected; in the other variants, no packet has two marks
         let (codel, steps) = marks(variant, "0x1/0x3", Ecn::Ect1);
         assert!(codel > 10, "{codel}");
         assert_eq!(codel + steps, 100_000, "{variant:?}");

@@ -9,8 +9,8 @@ const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// Drops and marks, each written as a letter and a packet number: d for a drop by the law, f for a drop at the limit, l
-/// for a mark by the law, s for a mark by the step or the ramp.
+/// Drops and marks, each written as a letter and a packet number: d for an early drop, f for a drop at the limit, l for a
+/// mark by the coupled law, s for a mark by the step or the ramp.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -175,7 +175,8 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.until(4000);
     q.put(1, Ecn::Ect1);
     // At 16 ms, C's head has waited 15 ms and L's head 12 ms. The longer wait equals the target of 15 ms, and is 15 ms
-    // above the last delay, 0. So p', in units of 2^-32, rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
+    // above the last delay, 0. Linux's gains are 44 and 879, in units of 2^-32 per 64 ns of delay. So p' rises to (0 x
+    // 44 + 15e6 x 879) / 64 = 206 015 625 times 2^-32.
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
     assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);
@@ -196,7 +197,8 @@ fn updates_on_the_grid_by_the_longer_wait() {
         _ => 206_015_625 + 187_484_375,
     };
     assert_eq!((q.p() * 4_294_967_296.0) as u64, expected);
-    // while both queues are empty, p' falls by (15e6 x 44) / 64 = 10 312 500 per update, and at 0 the updates stop
+    // Both queues are empty, so the delay is 0: 15 ms below the target and 12 ms below the last delay. The next update
+    // would change p' by -(15e6 x 44 + 12e6 x 879) / 64 = -175 125 000, so p' becomes 0, and the updates stop.
     while q.pull().is_some() {}
     q.until(2_000_000);
     assert_eq!((q.p(), q.queue.next_wake()), (0.0, None));
@@ -229,7 +231,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
     assert!(marked > 0.999, "{marked}");
-    // L and C count their own marks, each with one count for the law and one for the step
+    // L and C each count their marks, those by the law and those by the step separately
     use qdisc::QueueDiscipline;
     let classes = q.queue.discipline().classes();
     assert_eq!(
@@ -262,7 +264,7 @@ fn rfc_9332_marks_evenly_by_a_ramp() {
     q.now = Time(MS);
     assert_eq!((0..10).map_while(|_| q.pull()).count(), 10);
     assert_eq!(q.fates(), ["s2", "s4", "s6", "s8"]);
-    // at 1.2 ms or more, p'_L is 1; at 0.8 ms or less, it is 0; a packet that is alone in L is never marked
+    // at 1.2 ms or more, p'_L is 1; at 0.8 ms or less, it is 0; the ramp never marks a packet that is alone in L
     for (us, marked) in [(800, 0), (1200, 2), (5000, 2)] {
         let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
@@ -454,9 +456,9 @@ fn datagrams_in_c_that_do_not_respond() {
     }
 }
 
-/// Tests an overload of L. If ECT(1) packets arrive in L at a rate A > 4C/3, where C is the link's rate (RFC 9332
-/// Appendix A), then p' settles at sqrt(1 - C/A), which is above 1/2. L drops packets with probability p_C and marks
-/// all others, and L's delay settles at the target, not at the threshold of the step.
+/// Tests an overload of L (RFC 9332 Appendix A). If ECT(1) packets arrive in L at a rate A > 4B/3, where B is the link's
+/// rate, then p' settles at sqrt(1 - B/A), which is above 1/2. L drops packets with probability p_C and marks all
+/// others, and L's delay settles at the target, not at the threshold of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {
@@ -475,7 +477,7 @@ fn overload_by_datagrams_in_l() {
     }
 }
 
-/// Without drops, p' is at most 1/k and the queue grows to the limit.
+/// Without drops on overload, p' is at most 1/k and the queue grows to the limit.
 #[test]
 fn overload_without_drops_fills_the_queue() {
     for variant in ["linux", "rfc9332"] {

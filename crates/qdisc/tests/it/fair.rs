@@ -199,9 +199,9 @@ fn fq_codel_serves_new_queues_first_and_once() {
     // overdraws the credit
     let mut b = Bench::new(r#""fq_codel""#);
     b.offer(&"ab".repeat(6), 1500);
-    // a and b are in the new list. a sends two packets, and moves to the old list with -1486 B. b does the same.
+    // Flows a and b are in the new list. Each sends two packets, which leaves a credit of -1486 B.
     assert_eq!(b.take(4), "aabb");
-    // Flows a and b are in the old list. In its turn, each has a credit of -1486 + 1514 = 28 B, so it sends one packet.
+    // Each flow moves to the old list with one more quantum. The credit is then -1486 + 1514 = 28 B, so it sends one packet.
     assert_eq!(b.take(2), "ab");
     // a new flow is served before a and b, although they have waited longer
     b.offer("s", 100);
@@ -282,7 +282,7 @@ fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
 #[test]
 fn equal_flows_get_equal_shares_if_the_latest_of_the_longest_loses() {
     // 26 flows share a limit of 20 packets. For each packet that is sent, two packets of random flows arrive. If the
-    // lowest number always loses a tie, flows with low numbers get less. Jain's index is 1 for equal shares.
+    // queue with the lowest number loses every tie, queues with low numbers get less. Jain's index is 1 for equal shares.
     let jain = |tie: &str| {
         let spec = format!(
             r#"{{ "fair": {{ "limit": "20p", "classifier": {{ "isolated": {{}} }},

@@ -263,7 +263,8 @@ fn cobalt_marks_with_codel_and_never_drops_the_last_packet() {
     let mut rng = Rng::named(1, "q");
     let mut due = |ecn, behind, packet| {
         let mut law = CobaltParams { ecn, ..Default::default() }.law();
-        // this is the first packet above target of a new queue, so the next one is dropped or marked
+        // this is the first packet above target of a new queue, so the next one is marked or, if it is not the last one,
+        // dropped
         head(&mut law, 1_000_000, 10, behind, packet, &mut rng);
         head(&mut law, 1_100_000, 10, behind, packet, &mut rng)
     };

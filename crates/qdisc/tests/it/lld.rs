@@ -195,7 +195,7 @@ fn buffers_follow_the_service_flows_rates() {
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], ..of }, Ecn::NotEct), 164);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], peak_c: mbit(25), ..of }, Ecn::NotEct), 205);
     // L's buffer is 10 ms at the aggregate's 50 Mbit/s, 62 500 B. An arrival is accepted while less than 62 500 - 2000 B are
-    // queued. That is 39.85 packets, so 40 packets are accepted.
+    // queued. That is 39.86 packets, so 40 packets are accepted.
     assert_eq!(fit(&of, Ecn::Ect1), 40);
     assert_eq!(fit(&Aggregate { msr: [mbit(10), None], ..of }, Ecn::Ect1), 40);
 }
@@ -331,8 +331,9 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     assert_eq!(marks(virtually, &of, 12), 0);
     // without a request loop, L has no virtual queue, so L's delay is estimated from the queued bytes
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
-    // 30 queued frames take 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
-    // 91 samples, at 92 ms, and the virtual queue reaches the ramp about 20 ms later; after that, frames are marked.
+    // 30 queued frames take 45 840 B. The request loop accounts for only 22 781 B of them, which is 3.645 ms at 50
+    // Mbit/s, so there is a real queue. The average queue exceeds 22 781 B after 91 samples, at 92 ms, and the virtual
+    // queue reaches the ramp about 20 ms later; after that, frames are marked.
     let late = marks(virtually, &of, 30);
     assert!((7000..8000).contains(&late), "{late}");
 }

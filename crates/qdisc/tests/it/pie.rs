@@ -393,8 +393,9 @@ fn linux_averages_whole_departure_rates() {
     let delay = Some(DelayEstimate::DepartureRate);
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, delay, ..Default::default() }.law());
     b.arrive(0, 0);
-    // 1500 bytes leave every 1.2 ms (18 750 ticks of 64 ns), 10 Mbit/s. The first cycle has 11 packets in 10 gaps: 16 500 x 256 /
-    // 187 500 = 22.5. The second has 11 packets in 11 gaps: 20.48. The average becomes 22 - 22/8 + 20/8 = 22 - 2 + 2 = 22.
+    // 1500 bytes leave every 1.2 ms (18 750 ticks of 64 ns), 10 Mbit/s. Rates are whole numbers of 1/256 byte per tick.
+    // The first cycle has 11 packets in 10 gaps: 16 500 x 256 / 187 500 = 22.5. The second has 11 packets in 11 gaps:
+    // 20.48. The average becomes 22 - 22/8 + 20/8 = 22 - 2 + 2 = 22.
     let mut now = 1000;
     let mut leave = |b: &mut Bench<Pie>, packets: u64, gap: u64| {
         for _ in 0..packets {

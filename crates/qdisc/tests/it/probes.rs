@@ -11,7 +11,7 @@ const STATELESS: [&str; 1] = ["droptail"];
 /// as a whole, is empty.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
-/// One part of a reading: its queue, and its columns with their values.
+/// One part of a reading: its queue, and the name and type of each column.
 #[derive(Debug, Default, PartialEq)]
 struct Part {
     queue: Option<String>,

@@ -33,7 +33,8 @@ fn tenth(spacing: Spacing) -> RedParams {
     RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
 }
 
-/// Computes the distribution of the gaps from p_a (`Spacing::spread`): P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
+/// Computes the distribution of the gaps, the numbers of packets from one drop to the next, from p_a (`Spacing::spread`):
+/// P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
 fn gap_distribution(spacing: Spacing, p_b: f64) -> Vec<f64> {
     let (mut alive, mut gaps) = (1.0, Vec::new());
     while alive > 1e-12 && gaps.len() < 1000 {
@@ -136,9 +137,9 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
 
 #[test]
 fn the_linux_variant_has_tcs_names_and_defaults() {
-    // tc-red(8): max = limit / 4 = 50 000, min = max / 3 = 16 666, burst = (2 min + max) / (3 avpkt) = 83 332 / 3000 = 27. w is
-    // the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w. The right-hand side is 13.2 for w = 1/16,
-    // and only 7.8 for w = 1/8.
+    // tc-red(8): max = limit / 4 = 50 000, min = max / 3 = 16 666, burst = (2 min + max) / (3 avpkt) = 83 332 / 3000 = 27;
+    // quotients are rounded down. w is the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w. The
+    // right-hand side is 13.2 for w = 1/16, and only 7.8 for w = 1/8.
     let red = RedParams { variant: RedVariant::Linux, limit: Some("200KB".parse().unwrap()), ..Default::default() };
     red.validate().unwrap();
     let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
@@ -164,9 +165,11 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
 
 #[test]
 fn linux_halves_the_average_of_an_idle_queue() {
-    // tc-red(8)'s example: a packet of 1000 bytes takes 800 us at 10 Mbit/s, which is 12 500 ticks, and w = 1/32. So r = -ln(31/32) /
-    // 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083227 i, rounded down: 1 from cell
-    // 13 (426 ms), 2 from cell 25 (819 ms), 3 from cell 37 (1212 ms). In cell 0, the average falls linearly.
+    // tc-red(8)'s example: a packet of 1000 bytes takes 800 us at 10 Mbit/s, which is 12 500 ticks, and w = 1/32. tc
+    // computes a table of shifts: after an idle time in cell i, the average is shifted right by the number in this cell.
+    // r = -ln(31/32) / 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083227 i,
+    // rounded down: 1 from cell 13 (426 ms), 2 from cell 25 (819 ms), 3 from cell 37 (1212 ms). In cell 0, the average
+    // falls linearly.
     let (w, packet_time, idle) = (Weight::new(1.0 / 32.0), Duration::from_micros(800), IdleDecay::DecayOnceAsked);
     for (ms, expected) in [
         (0, 1.0),
@@ -428,7 +431,7 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         };
         let slope = 1.0 / f64::from(40 - min);
         assert_eq!((drops(min), drops(40)), (0.0, 1.0));
-        // the standard error of the share of drops in 2000 draws is at most 0.011
+        // the standard error of the share of drops in 2000 draws is at most sqrt(0.25 / 2000) = 0.0112
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
     // a DSCP's profile overrides its precedence's profile, whatever their order

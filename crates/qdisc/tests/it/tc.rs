@@ -69,12 +69,12 @@ fn words_mean_the_table_with_the_same_values() {
             "cake rtt 50ms overhead -4 mpu 84 atm",
             r#"{"cake": {"rtt": "50ms", "overhead": -4, "mpu": 84, "framing": "atm"}}"#,
         ),
-        // lines and VLAN tags add their bytes to the overhead so far: 30 + 4 + 4 = 38, and 10 + 18 = 28
+        // keywords for types of line and VLAN tags add their bytes to the overhead so far: 30 + 4 + 4 = 38, 10 + 18 = 28
         ("cake pppoe-ptm ether-vlan ether-vlan", r#"{"cake": {"overhead": 38, "framing": "ptm"}}"#),
         ("cake overhead 10 docsis via-ethernet", r#"{"cake": {"overhead": 28, "mpu": 64}}"#),
         ("cake ether-vlan overhead 10", r#"{"cake": {"overhead": 10}}"#),
         ("cake raw ether-vlan", r#"{"cake": {"overhead": 4}}"#),
-        // conservative sets the overhead, ethernet leaves the framing as it is, and raw removes both
+        // conservative replaces overhead and framing, ethernet keeps the framing, and raw removes overhead and framing
         ("cake docsis conservative", r#"{"cake": {"overhead": 48, "mpu": 64, "framing": "atm"}}"#),
         ("cake atm ethernet", r#"{"cake": {"overhead": 38, "mpu": 84, "framing": "atm"}}"#),
         ("cake pppoe-ptm raw", r#"{"cake": {}}"#),
