@@ -33,9 +33,10 @@ pub(crate) struct Net<S> {
     /// For each flow and direction: the packets that links have dropped since the counts were last added to the
     /// connection's results. The index is `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
-    /// For each TCP connection, by slot: the packets that it has put into the network, minus the drops that have been
-    /// taken from `flow_drops`, modulo 2^32. If this number equals the number of packets received, none of the
-    /// connection's packets is in the network.
+    /// For each TCP connection, by slot, modulo 2^32: the packets that have entered the network, including copies,
+    /// minus the drops that have been taken from `flow_drops`, and minus the packets that arrived after the connection
+    /// had ended. If this number equals the number of packets received, none of the connection's packets is in the
+    /// network.
     pub sent: Vec<u32>,
     /// The packets that reach their host together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
@@ -148,8 +149,8 @@ impl<S: Sink> Net<S> {
         self.routes.next(self.links[usize::from(i)].to, to)
     }
 
-    /// Calls `act` for link `i`, which must be part of a chain and whose next packet arrives at the time `at`. `act` also
-    /// receives a time up to which all events of this link have been handled.
+    /// Calls `act` for link `i`, which must be part of a chain. The packet that is now offered to the link arrives at
+    /// its queue at the time `at`. `act` also receives a time up to which all events of this link have been handled.
     fn with_chained(&mut self, i: u16, at: Time, act: impl FnOnce(&mut Chained, Time, &mut Books<'_>)) {
         let last = Time(self.now().min(at).0.saturating_sub(1));
         let Self { links, flow_drops, .. } = self;
@@ -158,7 +159,7 @@ impl<S: Sink> Net<S> {
         act(chained, last, &mut Books { meter, flow_drops });
     }
 
-    /// Makes room in the log of link `i`, whose next packet arrives at the time `at`.
+    /// Makes room in the log of link `i` for a packet that arrives at the link's queue at the time `at`.
     #[cold]
     fn make_room(&mut self, i: u16, at: Time) {
         self.with_chained(i, at, Chained::make_room);
@@ -326,8 +327,9 @@ impl<S: Sink> Net<S> {
     }
 
     /// Handles the arrival event of link `i`. If the packet has reached its host, returns the packet and its stamp;
-    /// otherwise forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for
-    /// the link's far node are then in `arrived`, and the others have been forwarded.
+    /// otherwise forwards it and returns `None`. Also returns `None` if several packets arrive together, or if the link
+    /// may duplicate packets: the packets for the link's far node are then in `arrived`, and the others have been
+    /// forwarded.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<(Time, Packed)> {
         let now = self.events.now();

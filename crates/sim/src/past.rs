@@ -7,10 +7,11 @@
 //!   past       a world in which only acts before some time are scheduled; any scenario with the same earlier acts can continue it
 //! ```
 //!
-//! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
-//! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. The acts are the
-//! start of an application (with all its parameters), its stop, the beginning and the end of the load, each of a link's `changes`,
-//! and the end of the run. Only a link without changes may be a `Fifo`, so whether a link has `changes` takes effect at the start.
+//! [`Timeline::of`] alone decides what two runs share. It is conservative: if a key can affect the run and is not
+//! listed as an act, it takes effect at the start. So two scenarios that differ in a link's rate, in the warm-up or in
+//! the duration share nothing. The acts are the start of an application (with all its parameters), its stop, the
+//! beginning and the end of the load, each of a link's `changes`, and the end of the run. Only a link without changes
+//! may be a `Fifo`, so whether a link has `changes` takes effect at the start.
 //!
 //! A scenario that continues a past replaces the applications that have not started and the acts that have not
 //! happened, and keeps everything else. The events of acts have ranks instead of sequence numbers, so their order does
@@ -81,8 +82,9 @@ impl Timeline {
         let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
         let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
-        // three things depend on all applications together, even on those that start later: which links are in chains,
-        // in which order simultaneous arrivals are handled, and whether there are sampling events
+        // four things depend on all applications together, even on those that start later: which links are in chains,
+        // in which order simultaneous arrivals are handled, which nodes have TCP small queues, and whether there are
+        // sampling events
         let counted = tsq::nodes(&network);
         let together = (chain::roles(&network, &counted, link::kind), counted, network.apps.iter().any(series));
         Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))
@@ -101,8 +103,8 @@ impl Timeline {
 }
 
 /// The beginning of a run, simulated up to a certain time. Only the acts of the [`Timeline`] before this time have been
-/// scheduled, so any scenario whose timeline is the same up to this time can continue the run. A clone shares nothing
-/// with the original.
+/// scheduled, so any scenario whose timeline is the same up to this time can continue the run. A clone and the original
+/// do not affect each other.
 #[derive(Clone, Debug)]
 pub struct Past {
     world: World,

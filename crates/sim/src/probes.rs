@@ -1,4 +1,4 @@
-//! Lets a sink with probes read the states of links and senders.
+//! Lets the sink read the states of links and senders, at the times that it requests or after each change.
 
 use crate::conn::{End, SlotUse};
 use crate::engine::{AppState, Engine};

@@ -7,8 +7,8 @@ use crate::tsq::Tsq;
 use packet::{DropReason, FateSink, Flags, MarkReason, PacketMeta, Point};
 use units::Time;
 
-/// Frees the resources of dropped packets, and schedules an event when a packet leaves its host's device (TCP small
-/// queues).
+/// Counts dropped packets and frees their resources. If a packet counts for TCP small queues, schedules the event of
+/// its departure from its host's device.
 pub(crate) struct Release<'a> {
     pub bodies: &'a mut Bodies,
     /// Present if the sink captures packets.

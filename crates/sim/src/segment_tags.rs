@@ -1,8 +1,8 @@
 //! Stores the whole segment of each packet in flight, for sinks that capture packets ([`record::Sink::packets`]).
 //!
 //! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In a run with
-//! captures, the `body` of every packet is the index of a tag. The tag holds the whole segment and the original `body`. The
-//! original `body` is restored when the packet is delivered or dropped.
+//! captures, the `body` of every packet is the index of a tag. The tag holds the whole segment and the original `body`.
+//! The original `body` is restored when the packet is delivered, dropped or split into segments.
 
 use crate::arena::Arena;
 use packet::{Flags, FlowId, PacketMeta};
@@ -21,8 +21,8 @@ struct Tag {
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
     /// For each flow and direction, the sequence number of the next new byte. The index is `2 * slot + direction`, and
-    /// the id shows which flow uses the slot. Captures need this number for pure ACKs, because the packet of a pure ACK
-    /// omits the sequence number.
+    /// the id shows which flow uses the slot. Captures need this number for pure ACKs, because TCP does not set
+    /// [`Segment::seq`] in a pure ACK.
     next: Vec<(FlowId, u64)>,
 }
 
@@ -33,7 +33,7 @@ impl SegmentTags {
         packet.body = self.all.put(Tag { body: packet.body, segment });
     }
 
-    /// Removes the tag of a delivered or dropped packet.
+    /// Removes the tag of a packet that is delivered, dropped or split into segments.
     pub(crate) fn take(&mut self, packet: &mut PacketMeta) {
         packet.body = self.all.take(packet.body).body;
     }

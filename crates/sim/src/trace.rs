@@ -173,7 +173,8 @@ impl<F: FnMut(Chunk)> Trace<F> {
 }
 
 /// Returns true if the state of a link or sender differs from the last values in `seen`, and stores the new values
-/// there. A link whose discipline has no state of its own, such as drop-tail, changes with its backlog and its counts.
+/// there. If a link's discipline has no state of its own (such as drop-tail), the link's backlog and counts are
+/// compared.
 fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
     let (at, mut differs) = (Cell::new(0), false);
     let mut compare = |item: Item<'_>| {

@@ -4,9 +4,10 @@
 //! and runs share this loop; [`World::run`] only adds the end of the run and a way to stop it.
 //!
 //! A run proceeds in slices, and calls its observer between them. The work of a slice is bounded, even if simulated
-//! time does not advance. A slice ends with the event that brings its work to [`WORK_PER_SLICE`] events (or packets, if
-//! several reach their host in one event), or when idle links have counted the delivery opportunities that they missed
-//! in the last [`CATCH_UP`]. The check of the scenario bounds the work of one event (crates/scenario/src/work.rs).
+//! time does not advance. A slice ends after [`WORK_PER_SLICE`] events; if several packets reach their host in one
+//! event, each of them counts as an event. A slice also ends when idle links have counted the delivery opportunities
+//! that they missed in the last [`CATCH_UP`]. The check of the scenario bounds the work of one event
+//! (crates/scenario/src/work.rs).
 //!
 //! The result depends only on the scenario and its seed.
 
@@ -22,7 +23,8 @@ use scenario::Task;
 use traffic::{Application, ConnId, Role};
 use units::{Duration, Time};
 
-/// A simulated world. Its state is plain data: a clone continues exactly like the original, and shares nothing with it.
+/// A simulated world. Apart from a user's own objects, its state is plain data: a clone continues exactly like the
+/// original, and neither affects the other.
 #[derive(Clone, Debug)]
 pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<traffic::App>,
@@ -121,8 +123,8 @@ impl<S: Sink> World<S> {
         self.engine.conns.len()
     }
 
-    /// Returns the counts of each link's packets, in the order of the links' numbers. During a run, the counts of a
-    /// plain link may be those of an earlier time, but they always balance.
+    /// Returns the counts of each link's packets, in the order of the links' numbers. During a run, a link's counts may
+    /// be those of an earlier time, but they always balance.
     pub fn books(&self) -> impl Iterator<Item = Books> {
         self.engine.net.links.iter().map(|link| {
             let c = link.carrier.counts(self.now());

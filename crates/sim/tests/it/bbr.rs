@@ -22,7 +22,7 @@ fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
     let sent = |o| number(o, "links.up.utilisation");
     assert!(sent(&bbr) > 0.95, "{}", sent(&bbr));
     let queue = |o| number(o, "links.up.queue_packets.mean");
-    // CSC458 §5: Reno's queue fills between half and all of the buffer, and BBR's queue is a fraction of it
+    // CSC458 §5: Reno's queue fills between half and all of the buffer, and BBR's queue is a fraction of Reno's
     assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
     // BBR loses no packet, not even in the warm-up
     assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));

@@ -20,7 +20,7 @@ fn scenarios(count: u64) -> impl Iterator<Item = String> {
 }
 
 /// Returns the column `name` of the series of flow 0 of `app` in one direction, one value for each bin. Returns `None`
-/// if no packet of the flow arrived.
+/// if no packet of the flow arrived in this direction.
 fn of_flow<'a>(outcome: &'a Outcome, app: &str, direction: &str, name: &str) -> Option<&'a [f64]> {
     let [Column::Text(apps), Column::Text(directions)] =
         ["app", "direction"].map(|c| column(outcome, "flow_series", c))
@@ -119,7 +119,7 @@ fn drops_count_in_the_bin_in_which_they_happen() {
             let sum = |bin: usize| dropped.iter().skip(bin).step_by(BINS).sum::<f64>();
             let sums: Vec<f64> = (0..BINS).map(sum).collect();
             if sums.iter().sum::<f64>() != expected.iter().sum::<f64>() {
-                // the table omits a flow, with its drops, if none of its packets arrived
+                // if no packet of a flow arrived in a direction, the table omits this direction and its drops
                 continue;
             }
             compared += 1;

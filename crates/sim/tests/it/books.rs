@@ -1,4 +1,5 @@
-//! Tests conservation: every packet, body in the arena, connection slot and web page is accounted for.
+//! Tests conservation: every packet, every stored packet body, every connection slot and every web page is accounted
+//! for.
 
 use crate::common::{Dice, Numbers, STALE, number, read, run};
 use sim::World;

@@ -11,7 +11,7 @@ use sim::{Outcome, World};
 /// The expected results of every build on every machine. The header of the file describes its lines.
 const GOLDEN: &str = include_str!("../golden_outcomes.txt");
 
-/// Returns the FNV-1a hash of 64 bits.
+/// Returns the 64-bit FNV-1a hash of a text.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -21,7 +21,7 @@ fn scenario(queue: &str, beside: &str) -> String {
 
 const GAME: &str = "app.game = { from = 'home', to = ['net'], tcp = 'linux-6', traffic.messages = {} }\n";
 
-/// A call with a DSCP (87.2 kbit/s), and an unresponsive flood without one.
+/// A call of 87.2 kbit/s with a DSCP, and an unresponsive flood without a DSCP.
 const DATAGRAMS: &str = "app.call = { from = 'home', to = ['net'], dscp = 46, traffic.voip = {} }\n\
                          app.blast = { from = 'home', to = ['net'], traffic.cbr = { rate = '3mbit', size = 1000 } }\n";
 

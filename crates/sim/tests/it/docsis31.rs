@@ -198,9 +198,9 @@ fn downstream_a_game_passes_eight_downloads() {
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
     // with drop-tail, the expected delay is most of the buffer's 250 ms; with DOCSIS-PIE, it is about the target of 10
-    // ms. In the L queue, a packet waits for the tokens of a packet of the other queue (121 us), then spends 105 us in
-    // the pipeline and the interleaver and 40 us on the wire. This takes about 266 us, to which up to two symbols of
-    // 22.5 us each are added
+    // ms. In the L queue, a packet may wait until the tokens for a packet of the other queue have arrived (121 us).
+    // Then it spends 105 us in the pipeline and the interleaver, and 40 us on the wire. This takes about 266 us, to
+    // which up to two symbols of 22.5 us each are added
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {

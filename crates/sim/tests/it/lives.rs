@@ -1,5 +1,5 @@
-//! Tests that the recorded lives of packets agree with the records of the same run, and that recording lives changes no
-//! result.
+//! Tests the recorded lives of packets, that is, the times at which each packet entered and left each queue. They must
+//! agree with the records of the same run, and recording them must change no result.
 
 use crate::common::{Ear, read, run, said};
 use record::{LinkId, Mask, PacketId, Record};

@@ -66,8 +66,8 @@ fn goodput_of_flows_that_open_a_connection_for_each_file() {
     let files = "ftp = { flows = 4, size = \"10kB\", interval = \"10s\", stagger = \"2s\" }";
     let outcome = run(&line(40, &app("four", files)));
     assert_eq!(series(&outcome, "flows", "goodput_mbit", "app", "four"), [0.008, 0.0].repeat(4));
-    // without pauses, the next file starts before the connection of the last file has closed. As the link's queue is fair,
-    // the flows have about the same goodput
+    // without pauses, a file starts before the connection of the preceding file has closed. The link's queue is fair,
+    // so the flows have about the same goodput
     let fair = line(40, &app("four", "ftp = { flows = 4, size = \"10kB\" }"))
         .replace("both_ways", "queue = \"fq_codel\"\nboth_ways");
     assert!(number(&run(&fair), "apps.four.fairness") > 0.99);
@@ -108,7 +108,7 @@ fn the_grade_of_a_burst_among_pings() {
         (alone.summary["latency"]["grade"].as_str(), alone.summary["latency"]["from"].as_str()),
         (Some("C"), Some("link.up"))
     );
-    // with neither pings nor queues, there is no grade
+    // without any packets, there is no grade
     let empty = run(&line(1, ""));
     assert!(empty.summary["latency"]["grade"].is_null() && empty.summary["latency"]["from"].is_null());
 }
@@ -132,9 +132,9 @@ fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
 
 #[test]
 fn the_same_burst_on_other_scales() {
-    // As in the test above, the round trips of the pings are 22, 22, 112 and 22 ms, and a burst begins at 1.99 s. The idle
-    // round trip is 22 ms (the first two pings). Under load it is (112 + 22) / 2 = 67 ms, 45 ms more: 60 000 / 67 = 895.5 round
-    // trips per minute.
+    // As in `the_grade_of_a_burst_among_pings`, the round trips of the pings are 22, 22, 112 and 22 ms, and a burst
+    // begins at 1.99 s. The idle round trip is 22 ms (the first two pings). Under load it is (112 + 22) / 2 = 67 ms, 45
+    // ms more: 60 000 / 67 = 895.5 round trips per minute.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -160,7 +160,7 @@ fn the_same_burst_on_other_scales() {
     assert!(alone.summary["latency"]["grade"].is_null() && alone.summary["latency"]["from"].is_null());
 }
 
-/// The cable modem of examples/cable-modem.toml. All other keys have their default values.
+/// A cable modem with the rates and the burst of examples/cable-modem.toml. All other keys have their default values.
 const UPSTREAM: &str = "docsis.flow = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\", \
                         peak_traffic_rate = \"20mbit\" }";
 

@@ -36,9 +36,9 @@ fn losses_are_repaired_if_only_one_end_has_sack() {
     }
 }
 
-/// After a pause, a receiver acknowledges each segment at once (quick ACKs). Even without time stamps, it detects pauses
-/// from the send times of segments. Segments with CWR also have a send time, so they do not look like pauses. So there is
-/// one ACK for every two segments, apart from the ACKs that marks cause.
+/// After a pause, a receiver acknowledges each segment at once (quick ACKs). It detects pauses from the send times that
+/// simulated segments hold even without the time stamp option. Segments with CWR hold a send time, too, so they do not
+/// look like pauses, and there is one ACK for every two segments, apart from the ACKs that marks cause.
 #[test]
 fn quick_acks_do_not_return_without_a_pause() {
     let out = run("duration = '200s'\n[link.up]\nfrom = 'a'\nto = 'b'\nrate = '5mbit'\ndelay = '20ms'\n\

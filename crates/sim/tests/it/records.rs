@@ -69,7 +69,7 @@ fn records_agree_with_the_counters() {
     assert!(count(Mask::DROPPED) > 0 && count(Mask::DROPPED) == sum("dropped_packets"));
     let arrived = app["packets"].as_u64().unwrap() + app["packets_reverse"].as_u64().unwrap();
     assert_eq!(arrived, sum("delivered_packets"));
-    // like the records, `delay_ms` counts only packets with payload
+    // like the `Delivered` records, `delay_ms` counts only packets with payload
     let told = app["delay_ms"]["count"].as_u64().unwrap();
     assert_eq!(count(Mask::DELIVERED), told);
     assert!(world.sink().records.is_sorted_by_key(|(at, _)| *at));

@@ -81,8 +81,8 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
     let fq = test("{ fq_codel = {} }", "down");
     assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
-    // even if the load runs in both directions, every round trip passes through the full queue of link `line`, so it
-    // takes at least 120 ms
+    // even if the load runs in both directions, every round trip passes through the queue of link `line`, which is more
+    // than half full, so it takes at least 120 ms
     let up = test("{ droptail = { limit = \"250KB\" } }", "both");
     assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
 }

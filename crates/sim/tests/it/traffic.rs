@@ -356,7 +356,8 @@ fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
         let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
         let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
         assert_eq!(swarm("bittorrent.connected"), 50.0);
-        // the goodput consists of whole blocks of 16 397 B, chokes of 5 B, and at most one partial block for each peer
+        // the goodput consists of whole blocks of 16 397 B, chokes and unchokes of 5 B, and at most one partial block
+        // for each peer
         let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
         let rest = swarm("goodput_bytes") - blocks;
         assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");

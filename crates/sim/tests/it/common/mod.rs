@@ -167,7 +167,7 @@ tcp = "ns2-cubic-2.6.22"
 traffic.ftp = { flows = 5 }
 "#;
 
-/// Returns [`MODEM`] with this buffer, this duration and these applications.
+/// Returns [`MODEM`] with this upstream queue, this duration and these applications.
 pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
     MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
 }
@@ -185,8 +185,8 @@ pub(crate) enum Numbers {
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
-    /// True if the generator may also write links that are never on the fast path: links with loss, a shaper, a
-    /// schedule or a DOCSIS modem.
+    /// True if links with a rate and a drop-tail queue may also have loss, a shaper, a schedule or a DOCSIS modem. With
+    /// one of these features, a link is never on the fast path.
     pub any_link: bool,
     /// True if networks may have links with delivery opportunities.
     pub opportunities: bool,
@@ -291,7 +291,7 @@ impl Dice {
     }
 
     /// Returns a random line of links with its applications, for 6 s. Most links in the middle have a discipline that
-    /// needs a port. Most of these ports have a tail: usually there is only one host at each end of the line, so all
+    /// needs a port. Some of these ports have a tail: often there is only one host at an end of the line, so all
     /// packets of a port go on to the same host.
     pub(crate) fn line(&mut self) -> String {
         let mut text = self.head();
