@@ -11,7 +11,7 @@
 //! delay. `bursts.rs` computes the burst ratio.
 //!
 //! Source: CableLabs 2012 §3.2.2, which does not define the jitter above which a packet is late. Here, it is the delay
-//! above the minimum. This agrees with the paper's results for a buffer of 21 packets, which adds at most 50 ms: no
+//! above the minimum. This agrees with the paper's results for a buffer of 21 packets, which adds about 50 ms: no
 //! packet is late.
 //!
 //! # Counting late packets without storing delays
