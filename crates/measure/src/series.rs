@@ -18,7 +18,7 @@ pub(crate) enum Channel {
     Last,
 }
 
-/// Returns the number of bins of `width` over `duration`.
+/// Returns the number of bins of `width` that `duration` needs. The last bin may be shorter.
 ///
 /// Errors: a zero width or duration, or more than 2^22 bins.
 pub(crate) fn bins(width: Duration, duration: Duration) -> Result<usize, Problem> {
@@ -71,8 +71,8 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now` to a channel of any kind. The functions below serve one kind of channel each, and so avoid
-    /// the `match`.
+    /// Adds `value` at `now`, whatever the channel. Each of the functions below serves one channel, and so avoids the
+    /// `match`.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {

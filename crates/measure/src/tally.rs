@@ -1,4 +1,4 @@
-//! Counters and measures of end hosts: per flow (a row for each parallel transfer) and per application.
+//! Counters and measures of end hosts: per flow ([`Row`]) and per application ([`AppTally`]).
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is reverse.
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
-/// Maximum number of rows for which an application keeps series. An application with more rows has only counters.
+/// Maximum number of rows for which an application keeps series. An application with more rows has no series.
 pub const ROWS_WITH_SERIES: usize = 32;
 
 /// Maximum number of SYNs whose times are kept, enough for several hundred pages.
@@ -54,8 +54,8 @@ pub struct AppTally {
     pub files: Box<Files>,
     /// Echo requests.
     pub echoes: Option<Box<Echoes>>,
-    /// Maximum time to wait for an answer before the next echo request is sent; `None` if requests do not wait for
-    /// answers.
+    /// For a ping whose requests wait for answers: maximum time to wait before the next request is sent. `None` for
+    /// other applications.
     pub timeout: Option<Duration>,
 }
 
@@ -78,13 +78,14 @@ pub struct Tally {
     /// The first [`SYNS_KEPT`] SYNs sent by clients, including retransmissions. Each entry holds the application, the
     /// number of the connection and the time.
     pub syns: Vec<(u16, u32, Time)>,
-    /// Packets that arrived after their connection had ended.
+    /// Packets that arrived after the warm-up, when their connection had already ended.
     pub flow_gone: u64,
     /// True if any row has series.
     pub has_series: bool,
-    /// End of the warm-up. Series and lists include earlier events; sums and distributions do not.
+    /// End of the warm-up. Series and lists include earlier events; sums and distributions do not, except those of the
+    /// idle path in `Echoes`.
     pub warm_up: Time,
-    /// The period in which the scenario loads the network.
+    /// The period in which applications other than ping load the network.
     pub load: Range<Time>,
     /// The counters that this run's senders report.
     pub known: Known,
@@ -159,7 +160,7 @@ impl Tally {
         (self.syns, self.flow_gone, self.begun) = (past.syns, past.flow_gone, past.begun);
     }
 
-    /// Adds a packet that arrived at its end host to the row's series, if it has any.
+    /// Adds the size of a packet that arrived at its end host to the row's series, if the row has series.
     pub fn arrived_series(&mut self, row: u32, direction: usize, now: Time, size: u16) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.wire.add(now, u64::from(size));
@@ -173,14 +174,14 @@ impl Tally {
         }
     }
 
-    /// Adds payload that arrived in order to the row's series, if it has any.
+    /// Adds payload that arrived in order to the row's series, if the row has series.
     pub fn goodput_series(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.goodput.add(now, bytes);
         }
     }
 
-    /// Records the one-way delay of a packet with payload that arrives at `now`.
+    /// Records the one-way delay of a packet with payload that arrives at `now`, unless the warm-up is still under way.
     #[inline]
     pub fn delay(&mut self, app: u16, direction: usize, now: Time, delay: Duration) {
         if now >= self.warm_up {
@@ -268,8 +269,8 @@ impl Tally {
         directions[direction].before.get_or_insert_default().sent(sender);
     }
 
-    /// Records the end of a page of `app` that was requested at `started`. The page counts as loaded if all its objects
-    /// arrived, and as abandoned otherwise.
+    /// Records that a page load of `app`, which began at `started`, has ended. The page counts as loaded if all its
+    /// objects arrived, and as abandoned otherwise.
     pub fn page_loaded(&mut self, app: usize, started: Time, objects: u32, now: Time) {
         let app = &mut self.apps[app];
         if let Some(pages) = &mut app.pages {

@@ -10,8 +10,9 @@
 //! The measured call begins at the end of the warm-up, so packets that arrive earlier do not count towards its minimum
 //! delay. `bursts.rs` computes the burst ratio.
 //!
-//! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
-//! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
+//! Source: CableLabs 2012 §3.2.2, which does not define the jitter above which a packet is late. Here, it is the delay
+//! above the minimum. This agrees with the paper's results for a buffer of 21 packets, which adds about 50 ms: no
+//! packet is late.
 //!
 //! # Counting late packets without storing delays
 //!
@@ -36,8 +37,8 @@ pub struct VoipMeter {
     warm_up: Time,
     /// Delays of the packets that arrived after the warm-up.
     delays: Histogram,
-    /// Width of a bin in nanoseconds. It is set by the delay of the first packet after the warm-up, which is an upper
-    /// bound on the minimum delay.
+    /// Width of a bin in nanoseconds: the delay of the first packet after the warm-up (an upper bound on the minimum
+    /// delay), divided by the number of bins and rounded up.
     width: u64,
     /// Element i+1 is the number of delays in (late_after + i width, late_after + (i+1) width]. Element 0 counts the
     /// delays below all these ranges, which are on time. The last element counts the delays above them, which are late.
@@ -56,17 +57,17 @@ pub(crate) struct VoipSummary {
     pub late_percent: f64,
     /// Sum of `lost_percent` and `late_percent`.
     pub plr_percent: f64,
-    /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived.
+    /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived after the warm-up.
     pub jitter: Option<Duration>,
     /// Mean length of the runs of lost or late packets, divided by the mean length that they would have if losses were
-    /// independent.
+    /// independent; 1 if no packet or every packet was lost or late.
     pub burst_ratio: f64,
     /// E-model rating, 0 to 100, by the formulas of G.107. It depends on the sum of mean delay and network delay, on
     /// the percentage of packets lost or late (`plr_percent`), on the burst ratio and on the codec.
     pub r_g107: f64,
     pub mos_g107: f64,
-    /// E-model rating, 0 to 100, from the sum of mean delay and network delay, and from the percentage of packets lost
-    /// or late (`plr_percent`).
+    /// E-model rating, 0 to 100, by the formula in CableLabs 2012. It depends on the sum of mean delay and network
+    /// delay, and on the percentage of packets lost or late (`plr_percent`).
     pub r: f64,
     pub mos: f64,
     /// E-model rating, 0 to 100, from `plr_percent` alone. CableLabs 2012 appears to have computed the MOS that it
@@ -282,7 +283,7 @@ mod tests {
         assert!((0.0..=100.0).contains(&s.r_loss_only));
     }
 
-    /// Returns the burst ratio of a call whose packet k has the k-th letter of `fates`: `p` played (10 ms), `l` late
+    /// Returns the burst ratio of a call. Letter k of `fates` is the fate of packet k: `p` played (10 ms), `l` late
     /// (80 ms), `.` dropped.
     fn burst_ratio(fates: &str) -> f64 {
         let mut m = meter();
@@ -339,7 +340,7 @@ mod tests {
 
     #[test]
     fn an_overtaken_packet_in_transit_at_the_end_is_not_missed() {
-        // packets 4 and 7 are lost and 8 is in transit: two runs of one packet among the nine others
+        // packets 4 and 7 are lost; packet 8 is in transit and does not count: two runs of one packet among nine
         let mut m = meter();
         for n in [0, 1, 2, 3, 5, 6, 9] {
             m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS));
@@ -393,8 +394,8 @@ mod tests {
         assert!((burst_ratio(20..30, &[50, 51]) - 2.0 * 0.96).abs() < 1e-12);
     }
 
-    /// In random calls with losses and reordering, the meter finds the same runs as the definition of a run, applied to a list
-    /// of all packets.
+    /// In random calls with losses and reordering, the meter's burst ratio equals the ratio computed from a list of all
+    /// packets.
     #[test]
     fn the_runs_are_those_of_the_list_of_all_packets() {
         let mut rng = Rng::named(4, "runs");

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-/// The fraction of time that a whole number (such as a queue's length) spends at each value.
+/// The time that a whole number (such as a queue's length) spends at each value.
 ///
 /// There is one bin for each value up to the largest.
 ///
@@ -67,7 +67,7 @@ impl TimeWeighted {
         if t == 0 { 0.0 } else { area as f64 / t as f64 }
     }
 
-    /// Returns each value at which time was spent, in ascending order, and this time.
+    /// Returns each value at which time was spent, with that time, in ascending order of values.
     pub(crate) fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
         self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| (i as u32, Duration(t)))
     }

@@ -145,7 +145,7 @@ impl Egress {
         self.serve(server, now, env);
     }
 
-    /// Sends the next packet on a free link, unless the queue is empty or the server holds its packets back.
+    /// Sends the next packet on a free link, unless the queue is empty or the server holds the packets back.
     #[inline]
     fn serve<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         // bound: every iteration that does not return removes a packet. The loop repeats only on a link without a rate, until the

@@ -54,8 +54,8 @@ pub struct PortCounters {
     pub transmit_dropped: Count,
     /// Packets lost by the link.
     pub lost: Count,
-    /// Packets sent towards the far end. A packet counts as soon as the end of its transmission is known: on a plain
-    /// link when the transmission begins, behind a modem when the packet is granted.
+    /// Packets sent towards the far end and not lost by the link. A packet counts as soon as the end of its
+    /// transmission is known: on a plain link when the transmission begins, behind a modem when the packet is granted.
     pub departed: Count,
     /// Packets that arrived at the far end.
     pub delivered: Count,

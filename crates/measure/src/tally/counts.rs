@@ -20,7 +20,7 @@ pub struct SenderCounts {
     pub timeouts: u64,
     /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
-    /// Packets sent that ACKs reported as CE-marked.
+    /// Packets that ACKs reported as CE-marked.
     pub ce_packets: u64,
 }
 
@@ -31,8 +31,8 @@ pub struct Known {
     pub timeouts: bool,
     /// True if the number of fast recoveries is known.
     pub fast_recoveries: bool,
-    /// True if at least one transport uses ECN and reports CE marks. If false, the table `flows` has no column
-    /// `ce_packets`.
+    /// True if CE marks are counted: a TCP stack uses ECN and reports CE marks, or the program supplies a transport. If
+    /// false, the table `flows` has no column `ce_packets`.
     pub ce_packets: bool,
 }
 
@@ -59,8 +59,8 @@ pub struct Counts {
     pub timeouts: u64,
     /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
-    /// CE-marked packets: those that ACKs reported to the sender or, for the datagrams of a program's own transport,
-    /// those that arrived.
+    /// CE-marked packets that ACKs reported to the sender. For a transport that the program supplies (`endpoint`):
+    /// CE-marked datagrams that arrived.
     pub ce_packets: u64,
 }
 

@@ -41,7 +41,7 @@ impl Direction {
 pub struct RowSeries {
     /// Bytes on the wire that arrived in each bin.
     pub wire: Series,
-    /// Payload that arrived in order in each bin.
+    /// Payload bytes that arrived in order in each bin.
     pub goodput: Series,
     /// The sender's congestion window at the end of each bin, bytes.
     pub cwnd: Series,
@@ -100,10 +100,10 @@ impl PathSeries {
     }
 }
 
-/// One flow: a long transfer, or all connections of an application that opens many.
+/// One of an application's parallel transfers if their number is fixed, otherwise all traffic of the application.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Number of the application.
+    /// Index of the application in `Tally::apps`.
     pub app: u16,
     /// The latest connection that has used the row; it may have closed. The live bench does not set this field.
     pub latest: FlowId,

@@ -78,7 +78,7 @@ impl Lines {
 
     /// Reads a trace in its compact form.
     ///
-    /// Errors: the first invalid word; an empty string; a last time of 0.
+    /// Errors: the first invalid word; too many lines; a time that is too large; an empty string; a last time of 0.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
         let (mut lines, mut now, mut words) = (Builder::default(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {
@@ -121,8 +121,8 @@ impl Lines {
         Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
     }
 
-    /// Returns the gaps between opportunities, in order. The last gap runs from the end of the trace to the first opportunity of
-    /// the next round.
+    /// Returns the gaps between opportunities, in order. Opportunities in the same ms count as one. The last gap runs
+    /// from the end of the trace to the first opportunity of the next round.
     pub fn gaps(&self) -> impl Iterator<Item = Duration> {
         let between = self.0.windows(2).map(|w| w[1].ms - w[0].ms);
         between.chain(self.0.first().map(|s| s.ms)).map(|ms| Duration::from_millis(ms.into()))

@@ -4,7 +4,7 @@
 //! each ms (TTI)      earned += rate / 8000, except in a handover; a new rate is drawn every `change_every`
 //! at a grant         one block of all earned bytes is sent; it fails with probability `block_error`, and is then sent again
 //!                    `harq` later, at most three times; each retransmission also uses up earned bytes
-//! in order           RLC delivers blocks in sending order: blocks behind a failed block arrive together with it
+//! in order           RLC delivers blocks in sending order: blocks behind a failed block wait for it
 //! handover           no service for a time drawn from `handover_min` to `handover_max`
 //!
 //! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
@@ -37,7 +37,7 @@ pub enum Way {
     Up,
 }
 
-/// A link like LTE. At each grant, the link sends one block of data. A block that fails is sent again, at most three
+/// A link like LTE. At a grant, the link sends one block of data. A block that fails is sent again, at most three
 /// times, and then counts as delivered. The link's random numbers depend only on the scenario's seed and the link's
 /// name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -119,7 +119,7 @@ impl LteParams {
         within("block_error", self.block_error.get(), 0.0, 0.9)
     }
 
-    /// Returns the mean rate that the link can deliver, which is below `rate` because of retransmissions and handovers.
+    /// Returns the mean rate that the link can deliver: `rate`, reduced by retransmissions and handovers.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let p = self.block_error.get();
         let sent = 1.0 + p + p * p + p * p * p;
@@ -282,9 +282,9 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // a block that fails once arrives 8 ms late, which is 9 ms after the previous block, because a block is sent
-        // every ms. The next blocks must wait for the late block, and arrive at the same time. A block that fails three
-        // times arrives 3 x 8 + 1 = 25 ms after the previous block
+        // a block that fails once arrives 8 ms late. It was sent 1 ms after the previous block, so it arrives 9 ms
+        // after that block. The next blocks must wait for the late block, and arrive at the same time. A block that
+        // fails three times arrives 3 x 8 + 1 = 25 ms after the previous block
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
         // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so a link of 20 Mbit/s carries 18.0 Mbit/s

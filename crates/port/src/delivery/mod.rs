@@ -43,7 +43,7 @@ pub struct DeliveryInfo {
 /// [`Delivery`] for scenarios, the constant [`DELIVERIES`], and the enum [`Source`], which generates the opportunities.
 macro_rules! deliveries {
     ($($name:literal $Variant:ident($Params:ty => $Source:ty), $source:literal, $summary:literal;)+) => {
-        /// The opportunities of a link without a rate: a recorded trace, or a model.
+        /// The opportunities of a link that has `delivery` instead of `rate`: a recorded trace, or a model.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case", remote = "Self")]
         #[schemars(transform = units::words::<Delivery>)]

@@ -103,9 +103,9 @@ pub(crate) struct Recorded {
     period: u64,
     /// Index of the next opportunity.
     index: usize,
-    /// Start of the current round, in ns.
+    /// Start of the current round, in ns since the start of the first round.
     round: u64,
-    /// Length of the skipped part of the trace (`start`), in ns.
+    /// Time from the start of the first round to the start of the run (`start` modulo the period), in ns.
     skipped: u64,
 }
 

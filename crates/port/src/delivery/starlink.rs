@@ -191,13 +191,12 @@ mod tests {
         let steps: Vec<Time> =
             all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // a change of the delay shows only at the next opportunity, at most one frame of 4/3 ms later. The times
-        // between the changes themselves are multiples of 15 s
+        // a change of the delay shows only at the next opportunity, at most 2 ms later (a frame of 4/3 ms, rounded up
+        // to whole ms). The times between the changes themselves are multiples of 15 s
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
-        // the rate is constant within an interval, so the bytes sent in its first and in its tenth second differ by at most two
-        // opportunities
+        // the rate is constant within an interval, so its first and tenth second carry about the same number of bytes
         let sent = |from: u64| -> u64 {
             let (from, to) = (Time(from), Time(from + 1_000_000_000));
             all.iter().filter(|o| o.at > from && o.at <= to).map(|o| o.bytes).sum()

@@ -11,7 +11,7 @@ pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;
 
-/// Lowest and highest valid mean rate of a link.   Unit: bit/s.
+/// Lowest and highest valid mean of [`Rates`].   Unit: bit/s.
 const RATES: (BitRate, BitRate) = (BitRate(100_000), BitRate(10_000_000_000));
 
 /// Draws rates whose logarithm is uniformly distributed. The mean rate is `mean`, and the highest rate is `swing` times the

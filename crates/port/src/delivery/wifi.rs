@@ -12,11 +12,12 @@
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control. The overhead of 36 bytes per packet is counted as if all packets had 1504 bytes, so
-//! an aggregate that is limited by `txop` carries too many small packets. A packet that exceeds the rest of a turn continues in the
-//! next turn, as on all links with opportunities. A turn has its full length even if its aggregate is not full, so a link
-//! with little traffic uses more air time than in real Wi-Fi, where the turn is shorter. A link is one station with one
-//! queue: other stations of the same access point are separate links and do not compete for this link's turns.
+//! Departs: no bit errors and no rate control. The overhead of 36 bytes per packet is counted as if all packets had
+//! 1504 bytes. So if `txop` limits an aggregate, it may carry more small packets than a real one. A packet that exceeds
+//! the rest of a turn continues in the next turn, as on all links with opportunities. A turn has its full length even
+//! if its aggregate is not full or is empty, so a link with little traffic uses more air time than in real Wi-Fi, where
+//! the turn is shorter. A link is one station with one queue: other stations of the same access point are separate
+//! links and do not compete for this link's turns.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{MS, OPPORTUNITY, with_burst};
@@ -35,9 +36,9 @@ const AIFS: u64 = SIFS + 3 * SLOT;
 const CW: (u64, u64) = (15, 1023);
 /// Number of doublings of the contention window from CWmin to CWmax.
 const STAGES: i32 = 6;
-/// Durations of frames. An RTS (20 bytes) and a CTS (14 bytes) are sent at 24 Mbit/s and take 28 us each: a preamble of
-/// 20 us, followed by symbols that carry 96 bits in 4 us each. A block ACK (32 bytes) takes 32 us, and the preamble of
-/// an aggregate takes 40 us.   Unit: ns.
+/// Durations of an RTS and, in `TURN`, of a turn without its data. An RTS (20 bytes) and a CTS (14 bytes) are sent at
+/// 24 Mbit/s and take 28 us each: a preamble of 20 us, followed by symbols that carry 96 bits in 4 us each. A block ACK
+/// (32 bytes) takes 32 us, and the preamble of an aggregate takes 40 us.   Unit: ns.
 const RTS: u64 = 28_000;
 const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
 /// Duration of a collision: two or more stations send an RTS at once, and wait for SIFS, a slot and 28 us for a CTS
@@ -167,7 +168,7 @@ impl Wifi {
         }
     }
 
-    /// Advances to the next transmission. Returns true if this link sends without a collision.
+    /// Advances to the end of the next turn or collision. Returns true after a turn of this link.
     fn contend(&mut self) -> bool {
         let least = self.stations.iter().map(|s| s.count).min().unwrap_or_default();
         let alone = self.stations.iter().filter(|s| s.count == least).count() == 1;
