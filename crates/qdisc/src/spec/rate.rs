@@ -31,7 +31,9 @@ impl Spec {
             ),
             _ => match self.fair()?.law {
                 LawSpec::DocsisPie(_) => by_rate("docsis_pie").under("law"),
-                LawSpec::Pie(p) if p.measures_departures() => departures(&p).under("law"),
+                LawSpec::Pie(p) if p.measures_departures() => {
+                    departures(&p).under(if matches!(self, Self::FqPie(_)) { "pie" } else { "law.pie" })
+                }
                 _ => return None,
             },
         };
@@ -68,6 +70,8 @@ mod tests {
             (r#""sfq + docsis_pie""#, Some("sfq.law")),
             (r#"{"pie":{"variant":"draft2013"}}"#, Some("pie.variant")),
             (r#"{"pie":{"delay":"departure_rate"}}"#, Some("pie.delay")),
+            (r#"{"fq_pie":{"pie":{"delay":"departure_rate"}}}"#, Some("fq_pie.pie.delay")),
+            (r#"{"sfq":{"law":{"pie":{"delay":"departure_rate"}}}}"#, Some("sfq.law.pie.delay")),
             (r#"{"pie":{"variant":"draft2013","delay":"timestamp"}}"#, None),
             (r#""cbq""#, Some("cbq")),
             (r#""docsis_lld""#, Some("docsis_lld")),

@@ -12,8 +12,8 @@
 //! not have may be the name of a parameter (`codel target 5ms variant linux`). Both directions use the table in `grammar`.
 //!
 //! Source: tc(8), and the manual pages listed in `grammar`.   Units: as in tc; in sizes, k, m and g are powers of 1024.
-//! Departs: a time without a unit, which tc reads as microseconds, is refused, even 0. A rate in `bps`, with any prefix, is
-//! refused: tc reads it as bytes per second, other programs as bits per second.
+//! Departs: a time without a unit, which tc reads as microseconds, is refused (except 0). A rate in `bps`, with any prefix,
+//! is refused: tc reads it as bytes per second, other programs as bits per second.
 //! `red` and `sfq` with keywords, or in a command, mean Linux's RED and SFQ (`variant = "linux"`), the versions that have these
 //! keywords.
 

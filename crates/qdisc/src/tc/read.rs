@@ -230,7 +230,8 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             Limit::Packets(packets).to_string().into()
         }
         Kind::Size => size(text).ok_or_else(expected)?.to_string().into(),
-        Kind::Time | Kind::RoundTrip if plain(text) && text != "0" => {
+        Kind::Time | Kind::RoundTrip if text == "0" => Duration::ZERO.to_string().into(),
+        Kind::Time | Kind::RoundTrip if plain(text) => {
             return Err(format!("tc reads it as microseconds; write \"{text}us\", or \"{text}ms\" for milliseconds"));
         }
         Kind::Time | Kind::RoundTrip => text.parse::<Duration>().map_err(|_| expected())?.to_string().into(),

@@ -31,6 +31,7 @@ fn words_mean_the_table_with_the_same_values() {
             "codel limit 1000 interval 100msec ce_threshold 500us",
             r#"{"codel": {"limit": "1000p", "ce_threshold": "500us"}}"#,
         ),
+        ("fq_codel ce_threshold 0", r#"{"fq_codel": {"ce_threshold": "0s"}}"#),
         // tc-pie(8): alpha and beta are in units of 1/16 per second
         ("pie alpha 4 beta 32 tupdate 16ms", r#"{"pie": {"alpha": 0.25, "beta": 2.0, "tupdate": "16ms"}}"#),
         ("pie bytemode dq_rate_estimator", r#"{"pie": {"bytemode": true, "delay": "departure_rate"}}"#),
