@@ -132,8 +132,10 @@ impl Spec {
         *text = plain.in_tc(rate);
         let nearest = NEAREST.iter().find(|(name, _)| *name == self.name());
         let nearest = nearest.map(|(_, tc)| format!(" (nearest: {tc})")).unwrap_or_default();
-        text.differences
-            .insert(0, format!("Linux has no {}{nearest}: a plain queue with the same limit replaces it", self.name()));
+        text.differences.insert(
+            0,
+            format!("tc has no equivalent of {}{nearest}: a plain queue with the same limit replaces it", self.name()),
+        );
     }
 }
 

@@ -286,7 +286,7 @@ fn what_tc_cannot_express_is_listed() {
     assert!(red.differences.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");
     let lred = written(r#"{"lred": {"limit": "100p"}}"#);
     assert_eq!(lred.words, "pfifo limit 100");
-    assert!(lred.differences[0].starts_with("Linux has no lred"), "{lred:?}");
+    assert!(lred.differences[0].starts_with("tc has no equivalent of lred"), "{lred:?}");
     let own = written(r#"{"fq_codel": {"law_sees": "own", "variant": "linux"}}"#);
     assert_eq!(own.differences, ["law_sees = \"own\": tc has no keyword for it"]);
 }
