@@ -66,7 +66,8 @@ impl Bucket {
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
     }
 
-    /// Returns the time until the bucket holds tokens for `bytes`; `None` if it already holds them.
+    /// Returns the time in which the tokens missing for `bytes` arrive; `None` if none are missing. `bytes` may exceed
+    /// the depth.
     #[inline]
     pub fn wait(&self, bytes: u64) -> Option<Duration> {
         let need = bytes as i64 * PER_BYTE;
@@ -92,7 +93,7 @@ impl Bucket {
     }
 }
 
-/// The buckets of one service flow, with the time at which they were last filled.
+/// The buckets of a service flow or an aggregate, with the time at which they were last filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buckets {
     pub sustained: Bucket,
@@ -192,8 +193,8 @@ impl TokenBucket {
     }
 
     /// Changes the rates, which must be positive, from `now` on; `None` keeps the current rate. The buckets keep their
-    /// tokens, and an unlimited peak rate stays unlimited. Returns the time that the packet of the last `take` must still
-    /// wait at the new rates; zero if it does not wait.
+    /// tokens, and an unlimited peak rate stays unlimited. If the packet of the last `take` has not passed, returns the
+    /// time that it must still wait at the new rates.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) -> Duration {
         self.0.fill(now);
         if let Some(rate) = rate {
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn sixteen_idle_seconds_refill_ten_megabytes() {
-        // after an idle time T, the bucket holds min(burst, rate x T)
+        // a bucket that was empty holds min(burst, rate x T / 8) after an idle time T
         let mut b = upstream();
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;

@@ -13,11 +13,10 @@
 //!             proactive grant that is larger than the free capacity also uses the free minislots of the next MAPs
 //! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested
 //!             minislots begin at the MAP's first proactive grant, or earlier if the MAP would be too short for them.  C's
-//!             minislots begin at a random place (uniform). In a MAP without proactive grants, so do L's
+//!             minislots, and L's in a MAP without proactive grants, begin at a random place (uniform)
 //! ```
 //!
-//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this is the scheduler of
-//! docsis-ns3.
+//! Source: MULPIv3.1 §7, as implemented in docsis-ns3. The specification allows other schedulers.
 
 use crate::bucket::Buckets;
 use crate::map::MaxGrant;
@@ -35,9 +34,9 @@ const PER_BYTE: u128 = 8_000_000_000;
 /// The grants in one frame of a MAP, in minislots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FrameGrant {
-    /// Minislots of L and of C.
+    /// Minislots of L, including its proactive minislots, and of C.
     pub slots: [u64; 2],
-    /// L's proactively granted minislots.
+    /// L's minislots that were granted without a request.
     pub proactive: u64,
 }
 
@@ -47,7 +46,7 @@ struct Proactive {
     /// Number of frames from one grant to the next.
     every: u64,
     slots: u64,
-    /// Number of the frame that holds the next grant, counted from the start of the first MAP.
+    /// Number of the frame in which the next grant begins, counted from the start of the first MAP.
     next: u64,
     /// Minislots of proactive grants that did not fit into the last MAP. The next MAP begins with them.
     owed: u64,
@@ -200,8 +199,8 @@ impl Cmts {
         [proactive + more_l, want_c.min(all - more_l)]
     }
 
-    /// Draws the number of minislots that other modems leave free in a MAP. Bytes that are not a whole minislot count in the next
-    /// MAP.
+    /// Draws the number of minislots that other modems leave free in a MAP; `u64::MAX` if there is no limit. Bytes that
+    /// do not fill a minislot are carried over to the next MAP.
     fn draw_free(&mut self, rng: &mut Rng) -> u64 {
         let left = self.free.draw(rng);
         if left == u64::MAX {
@@ -411,7 +410,7 @@ mod tests {
     fn proactive_grants_use_the_free_capacity_of_other_maps() {
         // 10 Mbit/s of free capacity are 2531.25 B per MAP, or 52 minislots. Proactive grants of 5 Mbit/s (5.25 Mbit/s with MAC
         // headers) come in every MAP, or in every eighth MAP. In the second case, a grant comes every 16.2 ms (120 frames) and
-        // has 222 minislots, more than are free in a MAP. C gets the rest of the free capacity, 4.75 Mbit/s
+        // has 222 minislots, more than are free in a MAP. C gets the rest of the free capacity, at most 4.75 Mbit/s
         for us in [2025, 16_200] {
             let free_capacity = Some(BitRate(10_000_000));
             let p = Docsis31Params { low_latency: pgs(5, us), free_capacity, ..Docsis31Params::new(cmts_flow(50)) };

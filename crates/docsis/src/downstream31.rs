@@ -13,7 +13,7 @@
 //!           pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of
+//! Source: MULPIv3.1 §7.7.3.2 (weights), as implemented in docsis-ns3. The quanta differ: in docsis-ns3, a weight of
 //! 230 gives a ratio of 230 to 256 between L and C; here it gives L a share of 230/256.
 //! Units: rates and weights count Ethernet frames without the MAC header; the channel's rate includes it.
 //! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
@@ -23,7 +23,7 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Bytes added to a flow's deficit at each of its turns, for every 1/256 of its weight.
+/// Bytes that a turn adds to a flow's deficit per unit of its weight. The weights of L and C add up to 256.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -51,7 +51,7 @@ impl Rounds {
     /// Bound of the loop: a deficit is never more than one frame below zero, and each turn adds at least 16 bytes.
     fn pick(&mut self, frames: [u64; 2], may: [bool; 2]) -> usize {
         if frames.contains(&0) {
-            // when both have packets again, L goes first
+            // when both have packets again, the first turn is L's
             (self.deficit, self.turn) = ([0; 2], C);
             return if may[L] { L } else { C };
         }
@@ -83,15 +83,15 @@ pub struct Downstream31 {
     symbol: Duration,
     /// Time from the start of a packet's last symbol to its arrival.
     pipeline: Duration,
-    /// Time of the next dequeue; `NEVER` while no packet waits.
+    /// Time of the next [`Downstream31::advance`]; `NEVER` while idle.
     dequeue_at: Time,
     /// Earliest possible time of the next dequeue.
     free_at: Time,
     /// Time up to which the channel is occupied.
     busy_until: Time,
-    /// The flow from which the next packet is dequeued.
+    /// The flow that [`Downstream31::advance`] has chosen, until [`Downstream31::dequeued`].
     chosen: Option<usize>,
-    /// The packet that leaves at the next dequeue, and the time from which the aggregate has enough tokens for it.
+    /// The packet that leaves at `dequeue_at`, and the time from which the aggregate has enough tokens for it.
     held: Option<(PacketMeta, Time)>,
     /// Time at which the channel has sent the packets before `held`.
     busy_before: Time,
@@ -120,7 +120,7 @@ impl Downstream31 {
         }
     }
 
-    /// Reports that packets have arrived. If the other flow waits for tokens, the new packets need not wait for them.
+    /// Reports that packets have arrived. They need not wait for the tokens of the other flow.
     #[inline]
     pub fn notify(&mut self, now: Time) {
         self.dequeue_at = self.dequeue_at.min(now.max(self.free_at));
@@ -347,7 +347,8 @@ mod tests {
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), |_| [1500; 2], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
-        // without packets of C, the channel is sometimes idle, because L never sends more than its burst and rate allow
+        // without packets of C, part of the aggregate's rate stays unused, because L never sends more than its burst
+        // and rate allow
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), |_| [1500, 0], s);
         assert!((out.len() as f64 - 16_471.0).abs() < 3.0, "{}", out.len());

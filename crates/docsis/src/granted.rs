@@ -16,10 +16,10 @@
 //!
 //! Tokens that are left when the queue becomes empty are discarded. Byte counts are integers.
 //!
-//! Source: ns-2 link/docsislink.cc, facts only. Assumptions: a contention request always succeeds. "Last request" means the
-//! last opportunity for a request, even if nothing was requested. An idle modem has an opportunity in every MAP, so its peak tokens
-//! are the bytes that the peak rate carries in one interval. A packet that arrives at an idle modem is requested at the next
-//! MAP boundary.
+//! Source: the behaviour of ns-2 link/docsislink.cc. Assumptions: a contention request always succeeds. "Last request"
+//! means the last opportunity for a request, even if nothing was requested. An idle modem has an opportunity in every
+//! MAP, so its peak tokens are the bytes that the peak rate carries in one interval. A packet that arrives at an idle
+//! modem is requested at the next MAP boundary.
 
 use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, TokenBucket};
@@ -227,7 +227,7 @@ impl GrantedLink {
         self.update_max_grant();
     }
 
-    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
+    /// Sets the mean of the maximum grant size, which then no longer follows the rates.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
         self.max_grant_is_set = true;
@@ -241,8 +241,8 @@ mod tests {
     use std::collections::VecDeque;
     use units::Prob;
 
-    /// Returns the parameters from the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s, MAPs of 2
-    /// ms, and a channel of 100 Mbit/s.
+    /// Returns the parameters from the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s,
+    /// and MAPs of 2 ms.
     fn params() -> DocsisParams {
         DocsisParams {
             model: Model::DocsisLink2013,
@@ -255,7 +255,8 @@ mod tests {
         }
     }
 
-    /// Returns the departure times, up to `end`, of `n` packets of 1500 B that arrive at `start`.
+    /// Returns the departure times, up to `end`, of `n` packets of 1500 B that arrive at `start`. The channel's rate is
+    /// 100 Mbit/s.
     fn drain(p: &DocsisParams, n: usize, start: Time, end: Time) -> Vec<Time> {
         drain_link(GrantedLink::new(p, Some(BitRate(100_000_000))), n, start, end)
     }

@@ -3,8 +3,8 @@
 //! [`TokenBucket`] shapes rates (upstream and downstream). [`Mac`] is the transmit queue with the request/grant loop of CableLabs
 //! 2012. [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013. [`Modem31`] is a DOCSIS 3.1
 //! modem with a single service flow or an aggregate of two. [`cmts::Cmts`] schedules the grants of this modem, and
-//! [`Downstream31`] is the CMTS's downstream to it. Parameters are named as in DOCSIS MULPI and cite the paragraph that
-//! specifies them.
+//! [`Downstream31`] is the CMTS's downstream to it. Parameters have the names of DOCSIS MULPI, where it defines them;
+//! [`ShaperParams`] cites the paragraphs.
 //!
 //! Not modelled in 3.0: contention collisions and back-off, MAC headers and FEC overhead, more than one service flow per
 //! direction, MAP processing times (the request/grant loop takes a whole number of MAP intervals), and the CMTS scheduler, except

@@ -103,8 +103,8 @@ impl Mac {
         }
     }
 
-    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet, so the host
-    /// must check [`Mac::holds_back`] before it dequeues a packet.
+    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet, so the
+    /// caller must check [`Mac::holds_back`] before it dequeues a packet.
     pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
         self.update_waiting(now);
         if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
@@ -150,8 +150,8 @@ impl Mac {
         self.next_map
     }
 
-    /// Handles a MAP: grants bytes from REQ(0) and adds REQ(1) to REQ(0). Passes each packet whose last byte is granted
-    /// to `depart`, with the time at which the packet's last bit is sent.
+    /// Handles a MAP: grants bytes from REQ(0) and adds REQ(1) to REQ(0). Passes to `depart` each packet whose last
+    /// byte is granted, with the time at which the packet's last bit is sent.
     pub fn map(&mut self, now: Time, rng: &mut Rng, mut depart: impl FnMut(PacketMeta, Time)) {
         if self.requests == RequestVector::Live {
             self.req[1] += std::mem::take(&mut self.unrequested);
@@ -229,7 +229,7 @@ impl Mac {
         self.rate = Some(rate);
     }
 
-    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
+    /// Sets the mean of the maximum grant size.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn first_packet_waits_two_maps_after_the_next_boundary() {
-        // MAPs are sent at 0, 2, 4 ... ms, and packets take no time on the channel; all times are in us
+        // MAPs are sent at 0, 2, 4 ... ms, and packets take no time on the channel; the times below are in us
         let mut rng = Rng::named(1, "mac");
         for (arrival, leaves) in [(1, 6000), (1999, 6000), (2000, 6000), (2001, 8000), (10_500, 16_000)] {
             let mut mac = Mac::new(&params(), None);

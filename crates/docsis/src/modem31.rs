@@ -11,7 +11,7 @@
 //! So a packet waits for a request, then for MinReqGntDelay, then for the start of a MAP and for its place in the MAP. Its
 //! transmission takes a frame. With proactive grants, a packet of L waits only for the next grant that has room for it.
 //!
-//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
+//! Source: MULPIv3.1 §7, as implemented in docsis-ns3.   Units: bytes of frames with the MAC header.
 //! Departs: contention requests always succeed; there are no segment headers; the modem receives a grant at the time at which
 //! the CMTS schedules it. An idle modem without proactive grants schedules no events; the request times are drawn when a packet
 //! arrives.
@@ -55,7 +55,8 @@ pub struct Modem31 {
     next_map: u64,
     /// Number of the next MAP to begin.
     begin: u64,
-    /// Times at which L and C send a request if they have no burst in the MAP.
+    /// Times at which L and C send a request in the current MAP; `NEVER` for a flow that has a burst in this MAP or has
+    /// sent its request.
     request_at: [Time; 2],
     /// Number of the MAP for which `request_at` was last drawn, plus 1, so that 0 means that nothing has been drawn
     /// yet.
@@ -75,7 +76,7 @@ pub struct Modem31 {
 }
 
 impl Modem31 {
-    /// Returns an idle modem. The parameters must be valid.
+    /// Returns a modem at time 0. It is idle unless it has proactive grants. The parameters must be valid.
     pub fn new(params: &Docsis31Params) -> Self {
         let mut modem = Self {
             cmts: Cmts::new(params),
@@ -156,7 +157,8 @@ impl Modem31 {
         }
     }
 
-    /// Returns the time at which [`Modem31::advance`] must be called next; `NEVER` while idle.
+    /// Returns the time at which [`Modem31::advance`] must be called next; `NEVER` if the modem is idle and all packets
+    /// have left.
     #[inline]
     pub fn deadline(&self) -> Time {
         let sent = self.sent.front().map_or(Time::NEVER, |s| s.0);
@@ -173,7 +175,7 @@ impl Modem31 {
     }
 
     /// Handles the first event that is due at `now` = [`Modem31::deadline`]. `waiting` holds the bytes in the queues of L and C,
-    /// counted as frames with MAC headers. Passes packets that have left to `depart`.
+    /// counted as frames with MAC headers. Passes to `depart` the packets that have left.
     pub fn advance(
         &mut self,
         now: Time,

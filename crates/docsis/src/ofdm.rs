@@ -1,4 +1,4 @@
-//! Parameters of a downstream channel.   Source: docsis-ns3 (facts).
+//! Parameters of a downstream channel.   Source: docsis-ns3.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@
 //!                   + downstream pipeline) / frame) + upstream pipeline, in frames;  K is the number of symbols in a frame
 //! ```
 //!
-//! Source: the defaults of docsis-ns3 (facts); MULPIv3.1 names.
+//! Source: MULPIv3.1 (names) and docsis-ns3 (defaults).
 
 mod check;
 

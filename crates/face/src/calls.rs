@@ -130,8 +130,8 @@ impl Series<'_> {
     }
 }
 
-/// Marks `dropped` frames as dropped: first frames that are missing between frames that arrived, then frames after the
-/// last frame that arrived.
+/// Marks `dropped` frames as dropped: the missing frames before the last frame that arrived and, if these are too few,
+/// frames after it.
 fn fill(letters: &mut Vec<u8>, dropped: usize) {
     let mut left = dropped;
     for letter in letters.iter_mut().filter(|l| **l == b'-').take(dropped) {

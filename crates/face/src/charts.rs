@@ -17,14 +17,14 @@ const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.
 ///
-/// `t_s` holds the start of each bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that left the
-/// queue in the bin), `delay_ms_max`, `queue_packets` (in a bin of the series, the larger of the mean queue and the
-/// queue at the end; in merged bins, their maximum), `dropped` and `marked` (packets in the bin), and the `cdf` of
-/// sojourn times. With a dual-queue discipline it also contains `wait_l_ms` and `wait_c_ms`, the means of
-/// `queue_delays`. `flows` contains a curve per flow and direction, for flows with series: the rate on the wire in
-/// `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose `flow` is null.
-/// `delays` contains the `cdf` of the one-way delay per application and direction, and `calls` the fate of each frame
-/// of a call.
+/// `t_s` holds the start of each drawn bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that
+/// left the queue in the bin), `delay_ms_max`, `queue_packets` (for a series bin, the mean queue or the queue at the
+/// end, whichever is larger; for a drawn bin, the maximum over its series bins), `dropped` and `marked` (packets in
+/// the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also contains `wait_l_ms` and
+/// `wait_c_ms`, the means of `queue_delays`. `flows` contains a curve per direction of each flow with a series: the
+/// rate on the wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose
+/// `flow` is null. `delays` contains the `cdf` of the one-way delay per application and direction, and `calls` the
+/// fate of each frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sim::{Ended, LinkState, Outcome, Sent, Steer, TcpState, World};
 use units::{Duration, Problem, Time, shown};
 
-/// Maximum window or threshold that can be set, bytes.
+/// Maximum congestion window or slow start threshold that can be set, bytes.
 const MOST_BYTES: u64 = 1 << 30;
 /// Maximum pacing rate that can be set, bit/s.
 const MOST_RATE: u64 = 1_000_000_000_000;
@@ -54,8 +54,8 @@ impl Driven {
         if self.over { Err(Problem::new("", message())) } else { Ok(()) }
     }
 
-    /// Handles all events before `at`. After each slice, calls `observe` with the fraction of the run that is done. If
-    /// `observe` returns false, the function returns early.
+    /// Handles all events before `at`. At least once per 65 536 events, calls `observe` with the fraction of the run
+    /// that is done. If `observe` returns false, the function returns early.
     ///
     /// Errors: `at` is before now or after the end; the run has ended.
     pub fn run_until(&mut self, at: Time, mut observe: impl FnMut(f64) -> bool) -> Result<Ended, Problem> {
@@ -179,7 +179,9 @@ impl Driven {
         Ok(self.world.sent(self.flow_of(app, flow)?, flow, reverse))
     }
 
-    /// Returns the number of the application `app`.   Errors: those of [`Driven::flows`]; the application has no such flow.
+    /// Checks that an application has the flow, and returns the application's index.
+    ///
+    /// Errors: those of [`Driven::flows`]; the application has no such flow.
     fn flow_of(&self, app: &str, flow: usize) -> Result<usize, Problem> {
         let flows = self.flows(app)?;
         if flow >= flows {

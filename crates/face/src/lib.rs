@@ -3,7 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`resolve`], [`scenario()`] | reads a scenario from text; every problem names its path |
-//! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in both interfaces |
+//! | [`Run`] | runs a scenario in slices; its summary as JSON has the same bytes in both interfaces |
 //! | [`Driven`] | a run that its caller drives step by step and can fork |
 //! | [`Window`] | records the packets in a time window of a run, as a binary table |
 //! | [`catalogue()`] | lists the available choices, with all parameters |

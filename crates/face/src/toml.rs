@@ -91,7 +91,7 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// Returns `text` as a basic string of TOML. TOML has the same escapes as JSON, and also requires an escape for DEL.
+/// Returns `text` as a basic string of TOML. TOML has the escapes that serde_json writes, and also needs one for DEL.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

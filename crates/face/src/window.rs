@@ -59,8 +59,8 @@ impl Window {
         Ok(Self { scenario, world, ended: false })
     }
 
-    /// Runs one slice. Returns the fraction of the time up to the end of the window that is done, which is 1 once the window is
-    /// recorded, the landmark is found or the run has ended. A search has no window, so its fraction stays near 0 until then.
+    /// Runs one slice. Returns 1 if the window is recorded, the landmark is found or the run has ended; otherwise the
+    /// elapsed fraction of the time from 0 to the end of the window. In a search, this fraction stays near 0.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run_observed(|world| {

@@ -125,7 +125,7 @@ fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
     let last = out.last().unwrap().2.millis();
     assert!((69.0..80.0).contains(&last), "{last}");
     assert!(out.windows(2).all(|w| w[0].0 < w[1].0), "in order");
-    // an idle modem has proactive grants of 13 minislots every 945 us for a second, and uses none of them
+    // a modem without packets has proactive grants of 13 minislots every 945 us for a second, and uses none of them
     let (modem, _) = run(&params(pgs(1000)), &[], Time(1_000_000_000));
     let [l, _] = modem.counts();
     assert_eq!((l.granted, l.proactive, l.used), (l.granted, l.granted, 0));
@@ -134,7 +134,7 @@ fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
 
 #[test]
 fn unused_proactive_grants_give_way_to_the_other_flow() {
-    // C always has packets, and gets the whole aggregate of 52.5 Mbit/s, because L uses none of the 5.25 Mbit/s granted to it
+    // C always has packets, and gets the whole aggregate of 52.5 Mbit/s, because L uses none of its proactive grants
     let offers: Vec<_> = (0..9000).map(|_| (Time(0), C, 1500)).collect();
     let (modem, _) = run(&params(pgs(2025)), &offers, Time(2_000_000_000));
     let c = modem.counts()[C];

@@ -4,7 +4,7 @@ use super::{Docsis31Params, LowLatencyParams};
 use crate::DownstreamParams;
 use units::{BitRate, Bytes, Duration, Problem, ensure, within};
 
-/// Upper bounds on each time, on the number of frames in a MAP interval, and on the number of bytes in a MAP interval.
+/// Upper bounds on times, on the number of frames in a MAP interval, and on the number of bytes in a MAP interval.
 /// They guarantee that no sum of times or bytes overflows.
 const LONGEST: Duration = Duration::from_millis(100);
 const MOST_FRAMES: u64 = 1000;
