@@ -1,4 +1,4 @@
-//! The placement of a scenario on the bench: the namespace and the addresses of each node. Also checks that the
+//! The placement of a scenario on the bench: the namespace and the addresses of each host. Also checks that the
 //! scenario can run live.
 //!
 //! Nodes with applications are *hosts* (without applications, the two leaves of the network); every other node is a
@@ -86,8 +86,8 @@ pub struct Plan {
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {
-    /// Plans a scenario. With `congestion`, every application uses the kernel's stack with this congestion control, whatever
-    /// stack the scenario gives it.
+    /// Plans a scenario. With `congestion`, every application uses the kernel's stack with this congestion control,
+    /// whatever stack the scenario gives it. `limit` is the highest rate that a path may have.
     ///
     /// Errors: a part of the scenario cannot run live. The error names the path of this part and an alternative.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
