@@ -77,7 +77,7 @@ pub(crate) struct LinkThread<S: Sink> {
     pub exits: Exits,
     /// True if the thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// Time at which the thread ended.
+    /// Time at which the run ended: after its full duration, or earlier if it was stopped.
     pub ended: Time,
 }
 
@@ -111,8 +111,8 @@ pub(crate) struct Exits {
     pub lateness: Histogram,
     /// For each packet that was read from a device, the time since this device was last known to be empty. The packet
     /// may have waited in the device for this long. If the packet woke the thread, the time that waking took is not
-    /// included. Packets that the bench discards on arrival, such as the kernel's IPv6 router solicitations, do not
-    /// count: in a run without applications, they alone would decide whether the run is valid.
+    /// included. Packets that the bench discards on arrival, such as multicast of the kernel, do not count: in a run
+    /// without applications, they alone would decide whether the run is valid.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],

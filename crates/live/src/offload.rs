@@ -110,7 +110,7 @@ impl Layout {
         if protocol == TCP { Self::at(packet, tcp) } else { None }
     }
 
-    /// Returns the layout of a packet whose TCP header starts at `tcp`; `None` if the packet is too short.
+    /// Returns the layout of a packet whose TCP header starts at `tcp`; `None` if there is no complete TCP header.
     fn at(packet: &[u8], tcp: usize) -> Option<Self> {
         let payload = tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4;
         let long = payload >= tcp + 20 && payload <= packet.len();
