@@ -1,6 +1,6 @@
 //! Counts the packets, bytes and delays of each application's flows on the bench.
 //!
-//! Before a program sends the first packet of a flow, the program reports which application owns the flow's ports
+//! Before the module `programs` sends the first packet of a flow, it reports which application owns the flow's ports
 //! ([`Claim`]). These reports map a packet's 5-tuple to an application, and to the row of counters to which the packet
 //! is added. Delays are one way, from kernel to kernel: from the time at which a packet leaves one TUN device to the
 //! time at which it enters the other.
@@ -31,16 +31,16 @@ pub(crate) struct Owner {
     pub app: u16,
     /// Index of the flow's row of counters among the rows of all applications.
     pub row: u32,
-    /// Number of the connection within its application, from 1.
+    /// Number of the flow within its application, from 1.
     pub number: u32,
 }
 
-/// A program's report that a flow is about to begin: the flow's ports, and the application that owns the flow.
+/// A report that a flow is about to begin: the flow's ports, and the application that owns the flow.
 pub(crate) type Claim = (Ports, Owner);
 
 /// Returns empty counters for all applications. `duration` is the length of their time series.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
-    // no kernel reports entries into fast recovery
+    // TCP_INFO does not count entries into fast recovery
     let [marks, timeouts] = crate::sys::counts_marks_and_timeouts();
     let known =
         Known { timeouts, fast_recoveries: false, ce_packets: marks && plan.network.stacks.iter().any(|s| s.ecn.ecn) };
@@ -77,10 +77,11 @@ pub(crate) struct AppCounters {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owned>>,
-    /// The datagrams that have arrived. A datagram's number is the time at which it entered the bench.
+    /// The datagrams that have arrived, each identified by the time at which it entered the bench. A second copy has
+    /// the same time as the first.
     arrivals: Arrivals,
-    /// Counts of packets, bytes on the wire, delays, drops and SYNs. The programs count everything else, in a tally of
-    /// their own.
+    /// Counts of packets, bytes on the wire, delays, drops and SYNs. The module `programs` counts everything else, in a
+    /// second tally.
     pub tally: Tally,
 }
 
@@ -89,7 +90,7 @@ impl AppCounters {
         Self { claims: BTreeMap::new(), owners: Vec::new(), arrivals: Arrivals::default(), tally }
     }
 
-    /// Registers the ports that a program is about to use.
+    /// Registers the ports that an application is about to use.
     pub(crate) fn claim(&mut self, (ports, owner): Claim) {
         self.claims.insert(ports, owner);
     }
@@ -148,10 +149,10 @@ impl AppCounters {
     }
 }
 
-/// Copies the bench's counts into `programs`, the tally of the programs.
+/// Copies the bench's counts into `programs`, the tally of the module `programs`.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // at its first event after the warm-up, a tally excludes the counts of the warm-up from the results. For a tally
-    // without such an event, these counts are excluded here
+    // a tally begins to measure at its first event after the warm-up. A tally without such an event begins here, so
+    // that its results exclude the warm-up
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {
@@ -193,14 +194,14 @@ mod tests {
         let owner = Owner { app: 0, row: 0, number: 1 };
         counters.claim((Ports { protocol: Protocol::UDP, client: 40_000, server: 5000 }, owner));
         let mut flows = Flows::default();
-        // the first packet of the flow comes from the server, the second from the client
+        // the server sends first, then the client
         for (from, to, ports) in [(2, 1, (5000, 40_000)), (1, 2, (40_000, 5000))] {
             let header = packet::header::parse(&crate::craft::udp(false, from, to, ports, 100, 0)).unwrap();
             let (flow, back, new) = flows.find(&header);
             if new {
                 counters.appeared(flow.slot(), &flows.all[flow.slot()].key);
             }
-            // three packets, the second of which arrives twice, and a drop
+            // three packets arrive, the second of them twice, and another packet is dropped
             for entered in [1, 2, 2, 3] {
                 counters.delivered(flow.slot(), back, Time(10), 100, 72, Time(entered));
             }

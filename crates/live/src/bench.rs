@@ -123,8 +123,8 @@ pub enum Arrival {
     Foreign,
 }
 
-/// The sink of a port's records. It passes each record to the totals that the terminal shows, to the link's meter (if
-/// there is one) and to the run's own sink.
+/// The sinks of a port's records: the totals that the terminal shows, the link's meter (if there is one) and the run's
+/// own sink.
 type Tap<'a, S> = (&'a mut Totals, (Option<&'a mut LinkMeter>, &'a mut S));
 
 /// The network of ports between the two namespaces.
@@ -150,14 +150,14 @@ pub struct Bench<S: Sink = ()> {
     pub drops: Vec<DroppedPacket>,
     /// Packets discarded as [`Arrival::Foreign`].
     pub foreign: u64,
-    /// The run's own sink, which receives every record.
+    /// The run's own sink, for the records of all links.
     pub sink: S,
 }
 
 impl<S: Sink> Bench<S> {
     /// Builds a bench with the scenario's links, which are idle. `duration` is the length of the links' time series.
     ///
-    /// Errors: those of [`Port::build`].
+    /// Errors: those of [`Port::build`] and [`LinkMeter::new`].
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
         let links: Vec<Link> = (0..)
             .zip(&plan.network.links)
@@ -181,8 +181,8 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` must not decrease from call to call.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work due before `now` is done first. If work is due exactly at `now`, the port decides whether the work or
-        // the arrival comes first
+        // work due before `now` is done first, and so is the end of the warm-up if it is due at `now`. The packet's
+        // first port decides whether its other work due exactly at `now` comes before or after the arrival
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
@@ -348,8 +348,7 @@ impl<S: Sink> Bench<S> {
         self.scratch = scratch;
     }
 
-    /// Returns a copy of a packet. The bytes are copied too, because each of the two packets frees its bytes when it
-    /// leaves.
+    /// Returns a copy of a packet. The bytes are copied too, because each of the two packets later frees its own bytes.
     #[cold]
     fn copy(&mut self, packet: PacketMeta) -> PacketMeta {
         let bytes = self.store.get_mut(packet.body).to_vec();

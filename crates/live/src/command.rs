@@ -5,8 +5,8 @@
 //! PID is not mistaken for the owner). A command is killed when the thread that started it ends (PR_SET_PDEATHSIG). Its
 //! child processes are found by the tag or by their network namespace, and are terminated at the end of the run. After
 //! `kill -9` of the owner, [`clean`] terminates the processes whose tag names a dead owner in the caller's PID
-//! namespace. All other processes are left alone, because the PID of an owner in a container has no meaning outside the
-//! container.
+//! namespace. If the owner is in another PID namespace (a container), its PID has no meaning for the caller, so its
+//! processes are left alone.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -56,8 +56,8 @@ fn proc_is_ours() -> bool {
 /// Returns the start time of a process, in clock ticks since boot; `None` if it does not exist or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // the process's name is in parentheses and may itself contain `)` or spaces, so the closing parenthesis is searched
-    // from the end
+    // the process's name is in parentheses and may itself contain `)` or spaces, so the search for the closing
+    // parenthesis starts at the end
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     (state != "Z" && state != "X").then_some(())?;

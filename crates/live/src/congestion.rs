@@ -2,8 +2,8 @@
 //! sockets in a namespace.
 //!
 //! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the congestion controls that are loaded. If a name is
-//! not in this list, the check sets the name on a socket. The kernel then loads the module of this name, if there is
-//! one. Inside our own namespaces, every loaded congestion control is allowed.
+//! not in this list, the check sets the name on a socket. With CAP_NET_ADMIN, this makes the kernel load the module of
+//! this name, if there is one. Inside our own namespaces, sockets may use every loaded congestion control.
 
 use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
@@ -28,7 +28,8 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
 
 /// Makes a congestion control the default of new sockets in `namespace`, for the user's programs.
 ///
-/// Errors: the namespace cannot set the default (in some containers, `/proc/sys` is read-only).
+/// Errors: the default cannot be set. In some containers, `/proc/sys` is read-only. Outside the host's namespace, the
+/// kernel refuses a default that is not in `tcp_allowed_congestion_control`.
 pub(crate) fn make_default(namespace: &Namespace, name: &str) -> Result<(), String> {
     let written = namespace.inside(|| std::fs::write(DEFAULT, name));
     written.map_err(|e| format!("cannot make {name} the congestion control of the command's sockets: {DEFAULT}: {e}"))

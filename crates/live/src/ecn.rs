@@ -2,7 +2,7 @@
 //!
 //! In Linux, `tcp_ecn` is a setting of a namespace, and sockets have no option for ECN. But a connection also requests
 //! and accepts ECN if its route has the feature ECN. If only some stacks of a scenario use ECN, the sockets of these
-//! stacks get a mark, and a rule gives marked packets a routing table of their own:
+//! stacks get a firewall mark (SO_MARK), and packets with this mark get a routing table of their own:
 //!
 //! ```text
 //! ip rule add fwmark 1 table 1
@@ -16,7 +16,8 @@
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
 use std::io;
 
-/// Mark (SO_MARK) of sockets whose stack uses ECN. It is also the number of the routing table for marked packets.
+/// Mark (SO_MARK) of sockets whose stack uses ECN. It is also the number of the routing table for packets with
+/// this mark.
 pub(crate) const MARK: u8 = 1;
 
 /// How many of the scenario's TCP stacks use ECN: none, some, or all of them.

@@ -1,13 +1,13 @@
-//! Faults that `make live-torture` injects at the steps of the set-up.
+//! Faults that tests and `make live-torture` inject at the steps of a run.
 //!
 //! `BLOATLAB_LIVE_FAULT=STEP` makes the named step return an error, and `BLOATLAB_LIVE_FAULT=STEP!` makes it panic.
 
 use std::io;
 
-/// The steps at which a run can be made to fail, in order.
+/// The steps at which a run can be made to fail.
 const STEPS: &[&str] = &["space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end"];
 
-/// Fails if the environment names this step.
+/// Returns an error, or panics, if the environment names this step.
 pub(crate) fn at(step: &str) -> io::Result<()> {
     debug_assert!(STEPS.contains(&step));
     match std::env::var("BLOATLAB_LIVE_FAULT") {

@@ -37,7 +37,8 @@ pub struct Direction {
     pub bytes: u64,
     /// Packets dropped in the bench.
     pub dropped: u64,
-    /// Highest sequence number and highest ACK number so far, unwrapped; `None` before the first of each kind.
+    /// Highest sequence number so far, and highest ACK number of a pure ACK, both unwrapped; `None` before the first of
+    /// each kind.
     last: [Option<u64>; 2],
 }
 
@@ -62,7 +63,7 @@ pub struct Flows {
 
 impl Flows {
     /// Returns the packet's flow, and two booleans: true if the packet travels from responder to initiator, and true if
-    /// the flow is new.
+    /// the flow is new. For a 5-tuple without its own slot, both are false.
     pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
         let key = Key { protocol: h.protocol, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
         if let Some(&slot) = self.index.get(&key) {
@@ -92,7 +93,8 @@ impl Flows {
         (id, false, true)
     }
 
-    /// Unwraps the sequence number of a packet, or the acknowledgement number of a pure ACK.
+    /// Unwraps the sequence number of a TCP segment, or the acknowledgement number of a pure ACK. The numbers of other
+    /// protocols stay as they are.
     pub(crate) fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
         if h.protocol != Protocol::TCP {
             return u64::from(h.seq);
@@ -139,7 +141,7 @@ mod tests {
         let later = flows.unwrap(a, false, false, &seg(1, 2, (9, 80), 4));
         let again = flows.unwrap(a, false, false, &h);
         assert_eq!((later - first, again), (10, first));
-        // numbers in the opposite direction are unwrapped separately, and so are ACK numbers
+        // numbers in the opposite direction are unwrapped separately
         assert_eq!(flows.unwrap(a, true, false, &seg(2, 1, (80, 9), 1)), 1 + (1 << 32));
         assert_eq!(flows.table.get(a).dport, 80);
     }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`plan`] | places the nodes, and refuses scenarios that cannot run live |
 //! | [`mod@bench`] | the network of ports, without I/O, which tests run on a fake clock |
-//! | [`flows`], [`store`] | the flows of real packets, and their bytes |
+//! | [`flows`], [`store`] | the flows of real packets; the bytes of the packets |
 //! | `link` | the thread that moves packets on the wall clock |
 //! | `offload`, `pcap` | checksums and packets of several segments; capture files |
 //! | `programs` | the scenario's applications over kernel sockets |
@@ -17,7 +17,7 @@
 //! | `congestion`, `ecn` | the kernel's congestion controls; ECN for some connections only |
 //! | `command` | the user's commands, and their termination |
 //! | `run`, `outcome` | a run from set-up to clean-up, and its result |
-//! | `namespace`, [`tun`], `sys` | namespaces and devices |
+//! | `namespace`, [`tun`], `sys` | namespaces; devices; system calls without a safe wrapper |
 //! | `clock`, `pm_qos` | the wall clock; a request that keeps processors from halting during a run |
 //! | `fault` | injected faults, for tests of the clean-up |
 //!

@@ -77,7 +77,7 @@ pub(crate) struct LinkThread<S: Sink> {
     pub exits: Exits,
     /// True if the thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// Time at which the thread ended.
+    /// Time at which the run ended: after its full duration, or earlier if it was stopped.
     pub ended: Time,
 }
 
@@ -109,10 +109,10 @@ pub(crate) struct Exits {
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
-    /// For each packet of a host that was read from a device, the time since this device was last known to be empty.
-    /// The packet may have waited in the device for this long. If the packet woke the thread, the time that waking took
-    /// is not included. Packets that the kernel sends on its own, such as IPv6 router solicitations, do not count:
-    /// there are few, and in a run without applications they alone would decide whether the run is valid.
+    /// For each packet that was read from a device, the time since this device was last known to be empty. The packet
+    /// may have waited in the device for this long. If the packet woke the thread, the time that waking took is not
+    /// included. Packets that the bench discards on arrival, such as multicast of the kernel, do not count: in a run
+    /// without applications, they alone would decide whether the run is valid.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],

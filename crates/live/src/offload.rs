@@ -1,10 +1,10 @@
 //! The work that a network card does for the kernel: computing checksums, splitting packets into segments, and joining segments.
 //!
-//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then delivers TCP data in
-//! packets of up to 64 KB (TSO), which need one system call instead of one per segment. It leaves the checksums of
-//! these packets incomplete. The bench splits such a packet when it arrives, so its queues see the segments that a card
-//! would send. Packets that leave the bench in one turn are joined again (GRO), by the rules that the kernel applies to
-//! packets from a card.
+//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. With TUNSETOFFLOAD, the kernel
+//! delivers TCP data in packets of up to 64 KB (TSO), which need one system call instead of one per segment. It leaves
+//! the checksums of these packets incomplete. The bench splits such a packet when it arrives, so its queues hold the
+//! segments that a card would send. Packets that leave the bench together are joined again (GRO), by the rules that the
+//! kernel applies to packets from a card.
 //!
 //! Source: Virtual I/O Device (VIRTIO) 1.2 §5.1.6 (the header); Linux Documentation/networking/segmentation-offloads.rst;
 //! RFC 9293 §3.1, RFC 3168 §6.1.2 (CWR is set on one segment). Departs: IPv4 identifications are not compared, because
@@ -14,7 +14,7 @@ use crate::tun::MTU;
 use packet::checksum::{folded, pseudo, sum};
 use std::net::IpAddr;
 
-/// Length of the header in front of each packet.
+/// Length of the header in front of each packet, in bytes.
 pub(crate) const VNET: usize = 10;
 
 /// Maximum length of a packet with several segments, in bytes.
@@ -99,7 +99,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Returns the layout of a packet; `None` for a fragment, an IP header with options or extensions, or another protocol.
+    /// Returns the layout of a TCP packet; `None` for another protocol, a fragment, or an IP header with options or
+    /// extensions.
     fn of(packet: &[u8]) -> Option<Self> {
         let (tcp, protocol) = match packet.first()? {
             0x45 if packet.len() >= 40 && u16_at(packet, 6) & 0x3fff == 0 => (20, packet[9]),
@@ -109,7 +110,7 @@ impl Layout {
         if protocol == TCP { Self::at(packet, tcp) } else { None }
     }
 
-    /// Returns the layout of a packet whose TCP header starts at `tcp`; `None` if the packet is too short.
+    /// Returns the layout of a packet whose TCP header starts at `tcp`; `None` if there is no complete TCP header.
     fn at(packet: &[u8], tcp: usize) -> Option<Self> {
         let payload = tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4;
         let long = payload >= tcp + 20 && payload <= packet.len();
@@ -257,8 +258,8 @@ impl Default for Joined {
 }
 
 impl Joined {
-    /// Adds a packet. Returns false if it cannot be joined to the packets added so far; then [`Self::finish`] must be called
-    /// first.
+    /// Adds a packet. Returns false if it cannot be joined to the packets added so far: [`Self::finish`] and
+    /// [`Self::clear`] must then be called first.
     pub(crate) fn add(&mut self, packet: &[u8]) -> bool {
         if self.segments == 0 {
             self.bytes.extend_from_slice(packet);

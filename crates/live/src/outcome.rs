@@ -5,8 +5,8 @@
 //! 1 ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if
 //! the bench was overloaded. For each packet read from a device, the bench records the time since this device was last
 //! empty, because the packet may have waited for this long. If the median of these times exceeds 1 ms, the bench was
-//! overloaded. The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's own
-//! programs.
+//! overloaded. The table `conversations` lists the first 65 536 5-tuples that entered the bench, including those of the
+//! user's own programs.
 
 use crate::flows::Flow;
 use crate::link::{Exits, LinkThread};
@@ -24,7 +24,7 @@ use units::{Duration, Time};
 const LATE: Duration = Duration::from_millis(1);
 
 /// In a valid run, the 99th percentile of the packets' lateness does not exceed this percentage of the minimum
-/// round-trip propagation delay.
+/// round-trip propagation delay, unless that delay is 0.
 const LATE_PERCENT: u64 = 5;
 
 pub(crate) struct FinishedRun<'a, S: Sink> {
@@ -122,7 +122,7 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
     verdict
 }
 
-/// Returns the table of all 5-tuples that crossed the bench, in the order in which their first packets arrived.
+/// Returns the table of the flows, in the order in which their first packets arrived.
 fn conversations(flows: &[Flow]) -> Table {
     let text = |of: fn(&Flow) -> String| Column::Text(flows.iter().map(of).collect());
     let number = |of: fn(&Flow) -> u64| Column::U64(flows.iter().map(of).collect());
@@ -187,7 +187,7 @@ mod tests {
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
         // a float cannot hold 0.1 ms exactly, but the message must still say 0.100 ms
         assert!(too_late(Some(us(30)), us(100)).unwrap().ends_with("5 % of the round trip of 0.100 ms"));
-        // if the round trip is long, or if there is none, the limit is 1 ms
+        // if the round trip takes 20 ms or more, or 0 ms, the limit is 1 ms
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// Bytes passed to the writing thread at a time.
+/// Size at which a chunk is passed to the writing thread, in bytes.
 const CHUNK: usize = 256 * 1024;
 
 pub(crate) type Capture = Pcap<BackgroundFile>;

@@ -1,4 +1,4 @@
-//! The placement of a scenario on the bench: the namespace and the addresses of each node. Also checks that the
+//! The placement of a scenario on the bench: the namespace and the addresses of each host. Also checks that the
 //! scenario can run live.
 //!
 //! Nodes with applications are *hosts* (without applications, the two leaves of the network); every other node is a
@@ -6,7 +6,7 @@
 //! application are in different namespaces (a 2-colouring, with the first application's `from` on the left). Packets
 //! travel from host to host along the scenario's routes, through every link and queue, as in the simulator.
 //!
-//! A scenario that cannot run live is refused, with a message that names an alternative. It cannot run live if, for
+//! A scenario that cannot run live is refused, with a message that gives the reason. It cannot run live if, for
 //! example, it has TCP stacks other than the kernel's, applications whose ends cannot be separated, packets larger than
 //! the MTU, or paths faster than a limit (by default [`MEASURED`]).
 
@@ -86,10 +86,10 @@ pub struct Plan {
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {
-    /// Plans a scenario. With `congestion`, every application uses the kernel's stack with this congestion control, whatever
-    /// stack the scenario gives it.
+    /// Plans a scenario. With `congestion`, every application uses the kernel's stack with this congestion control,
+    /// whatever stack the scenario gives it. `limit` is the highest rate that a path may have.
     ///
-    /// Errors: a part of the scenario cannot run live. The error names the path of this part and an alternative.
+    /// Errors: a part of the scenario cannot run live. The error names the path of this part and the reason.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
         let network = scenario.network()?;
         if scenario.trace.is_some() {

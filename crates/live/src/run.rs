@@ -41,8 +41,8 @@ pub struct Options {
     /// The user's command. The run ends when the command ends, or when the duration of the run is over, whichever is
     /// first.
     pub command: Option<CommandLine>,
-    /// Background commands, such as a server on the other side. They are started before `command` and terminated when
-    /// the run ends.
+    /// Background commands, such as a server on the other side. They are started together with `command`, and
+    /// terminated when the run ends.
     pub background: Vec<CommandLine>,
     /// True if the run lasts until the command ends, whatever the scenario's duration, but at most 24 hours (or the
     /// scenario's duration if that is longer).
@@ -131,7 +131,7 @@ fn longest(scenario: &Scenario, options: &Options) -> Duration {
 ///
 /// Calls `progress` about ten times a second. If `progress` returns false, ends the run and returns
 /// [`Failure::Cancelled`].
-/// Errors: [`Failure`]. The host is left unchanged, whether the run succeeds or fails.
+/// Errors: [`Failure`]. The host's network is left unchanged, whether the run succeeds or fails.
 pub fn run(
     scenario: &Scenario,
     options: &Options,
@@ -191,7 +191,8 @@ fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem>
     Ok(())
 }
 
-/// Creates a device in each namespace, and sets the default congestion control for sockets outside the scenario.
+/// Creates a device in each namespace. If `options` name a congestion control and there are commands, makes it the
+/// default for the commands' sockets.
 fn devices(options: &Options, plan: &Plan, namespaces: &[Namespace; 2]) -> Result<[Tun; 2], Failure> {
     let device = |side: Side| {
         let hosts: Vec<u16> = plan.hosts(side).iter().map(|n| n + 1).collect();
@@ -208,7 +209,8 @@ fn devices(options: &Options, plan: &Plan, namespaces: &[Namespace; 2]) -> Resul
     Ok(tuns)
 }
 
-/// Moves packets and runs programs until the end, or until `progress` returns false.
+/// Moves packets, and runs the applications and commands, until the duration is over, the command ends, or `progress`
+/// returns false.
 fn inside(
     scenario: &Scenario,
     options: &Options,
@@ -324,7 +326,7 @@ fn captures(options: &Options) -> Result<[Option<Capture>; 2], Failure> {
     Ok([create(Side::Left)?, create(Side::Right)?])
 }
 
-/// Returns the environment variables that commands get: the IPv4 and IPv6 addresses of the first host on each side
+/// Returns environment variables for commands: the IPv4 and IPv6 addresses of the first host on each side
 /// (`BLOATLAB_LEFT` and `BLOATLAB_LEFT6` on the left).
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();

@@ -101,8 +101,8 @@ fn curves_pass_the_median() {
     assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
 }
 
-/// The drops and marks of all bins add up to the drops and marks in the summary. A link's charts show the delay of each
-/// of its two queues only if the link has a dual-queue discipline.
+/// The drops and marks of all bins add up to the drops and marks in the summary. The charts of a link with drop-tail do
+/// not contain the delay of an L queue.
 #[test]
 fn drops_marks_and_two_queues() {
     let text = r#"

@@ -1,5 +1,5 @@
 //! Tests that every key of a summary has one declaration, and that every declaration is a key of some summary. The declarations
-//! of live runs (`live.`) are left out. For a distribution, only the statistics are compared.
+//! of live runs (`live.`) are left out. Each statistic of a distribution, such as its mean, is a key of its own.
 
 use measure::{Declared, declared};
 use packet::Unit;
@@ -65,7 +65,7 @@ fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the declarations without parts.
+/// Returns the declarations that have no parts; for a declaration with parts, those of its parts.
 fn leaves(of: &[Declared]) -> Vec<&Declared> {
     of.iter().flat_map(|d| if d.parts.is_empty() { vec![d] } else { leaves(&d.parts) }).collect()
 }
@@ -92,8 +92,9 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// If a key's name ends in the suffix of a unit, the key's value has this unit. Conversely, the name of a key whose value
-/// is in ms, s, Mbit/s or percent ends in such a suffix. Keys inside an object whose name contains `_mbit` are exempt.
+/// If a key's name ends in the suffix of a unit (before `_reverse`), the key's value has this unit; the number
+/// `gaps_over_100ms` is exempt. Conversely, the name of a key whose value is in ms, s, Mbit/s or percent ends in such a
+/// suffix; keys inside an object whose name contains `_mbit` are exempt.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();
@@ -122,7 +123,7 @@ fn ranks_are_consecutive() {
         let below = leaves(std::slice::from_ref(d)).iter().filter(|leaf| leaf.rank.is_some()).count();
         assert!(below <= 1, "{}: {below} statistics represent it", d.path);
     }
-    // both streams of a call have the same measures
+    // both streams of a call have the same measures with the same ranks, so the reverse stream is left out
     let called = |d: &&&Declared| !d.path.starts_with("apps.*.voip_reverse.");
     let mut places: Vec<_> = ranked.iter().filter(called).map(|d| (d.rank, d.path.as_str())).collect();
     places.sort_unstable();

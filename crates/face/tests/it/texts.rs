@@ -19,7 +19,7 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, read::Format::Toml, &[]).expect(text)
 }
 
-/// Returns the scenario, its TOML in full, and its TOML without defaults.
+/// Returns the scenario, TOML with all keys of `text`, and TOML without keys that have their default.
 fn both_ways(text: &str) -> (Scenario, String, String) {
     let tree = read::parse(text, read::Format::Toml).expect("TOML");
     let given = scenario(text);

@@ -22,7 +22,7 @@ pub(super) enum Closing {
 pub(super) struct End {
     pub socket: Option<OwnedFd>,
     pub connected: bool,
-    /// Bytes to send; `u64::MAX` for endless data.
+    /// Bytes not yet passed to the kernel; `u64::MAX` for endless data.
     pub to_send: u64,
     /// Bytes that the kernel has accepted.
     pub accepted: u64,

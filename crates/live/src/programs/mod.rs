@@ -1,17 +1,17 @@
 //! The scenario's applications over kernel sockets.
 //!
-//! The applications are the state machines of `traffic`, as in the simulator, but their host is the kernel. `open` is a
-//! non-blocking connect from the client's address in its namespace to the server's in the other. `write` queues bytes,
-//! which are sent as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP
-//! packet with its number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of
-//! the other side. Its round-trip time is the time between the system calls that send the request and receive the
-//! reply, not the time that the application measures.
+//! The applications are the state machines of `traffic`, as in the simulator, but they use the kernel's sockets. `open`
+//! is a non-blocking connect from the client's address in one namespace to the server's address in the other. `write`
+//! queues bytes, which are sent as the socket accepts data. `received` reports a read, `close` sends a FIN after the
+//! queued bytes, and `datagram` sends a UDP packet with a number and a time stamp. `ping` is ICMP echo over the
+//! kernel's ping sockets, answered by the kernel of the other side. Its round-trip time is the time between the system
+//! calls that send the request and receive the reply, not the time that the application measures.
 //!
 //! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
 //! namespace the thread is in.
 //!
 //! Departs: events that the kernel does not report are not counted (`fast_recoveries`). When one end of a connection
-//! fails, both of its sockets are closed at once.
+//! fails, the sockets of both ends are closed at once.
 
 mod conn;
 mod host;
@@ -41,7 +41,7 @@ use units::{Duration, Time};
 /// Maximum number of bytes in one read.
 const READ: usize = 256 * 1024;
 
-/// Minimum time between two samples of TCP_INFO.
+/// Minimum width of the bins at whose ends TCP_INFO is sampled.
 const SAMPLE: Duration = Duration::from_millis(10);
 
 /// The applications and their host.

@@ -142,7 +142,7 @@ impl HostState {
     /// Reports to the bench that `app` owns these ports. Must be called before the first packet is sent.
     pub(super) fn claim(&self, protocol: Protocol, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
-        // sending fails only after the end of the run, when the bench no longer exists
+        // sending fails only when the packet thread has ended
         let _ = self.claims.send((Ports { protocol, client, server }, owner));
     }
 

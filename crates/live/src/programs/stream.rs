@@ -54,9 +54,9 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Returns the stream offset up to which `side` may write so that `notsent_lowat` bytes are unsent. If its data is
-    /// endless, returns the offset of the next byte to be written instead. Also limits the unsent bytes in the socket
-    /// to `notsent_lowat`, or to one segment if that is more.
+    /// Returns the stream offset up to which `side` may write so that `notsent_lowat` bytes are unsent; for endless
+    /// data, the offset of the next byte to write. Also limits the unsent bytes in the socket to `notsent_lowat`, or to
+    /// one segment if that is more.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_mut()) else { return 0 };
         let end = &mut conn.ends[side as usize];
@@ -259,10 +259,10 @@ impl HostState {
         self.tally.goodput_series(row, direction, now, bytes);
     }
 
-    /// Adds one sample of the sender's state (such as the congestion window) to the series of each connection that has
-    /// a series. Called at the end of a bin and at the end of the run.
+    /// Adds a sample of the senders' state (such as the congestion window) to each row of counters that has series.
+    /// Called at the end of a bin and at the end of the run.
     pub(super) fn sample(&mut self, now: Time) {
-        // if several connections share a row, the latest that is open is sampled
+        // if several connections share a row, only the latest open connection is sampled
         let mut latest = vec![0; self.tally.rows.len()];
         for conn in self.conns.iter().flatten().filter(|conn| conn.ends.iter().any(|end| end.connected)) {
             let number = &mut latest[conn.row as usize];
