@@ -125,7 +125,7 @@ impl Opportunities {
         }
     }
 
-    /// Counts the drop of a packet that arrived at `arrived`, if the packet waited during a long gap.
+    /// Counts the drop of a packet that arrived at `arrived`, if the packet arrived or waited during a long gap.
     ///
     /// It is enough to compare `arrived` with the end of the most recent long gap: a packet that arrived before the end
     /// of an earlier long gap also arrived before the end of the most recent long gap.
