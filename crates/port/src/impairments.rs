@@ -118,12 +118,12 @@ impl Impairments {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Late {
     pub lost: bool,
-    /// Time spent on retransmissions, even if the last of them fails too.
+    /// Time that retransmissions take, whether or not the last one succeeds.
     pub by: Duration,
 }
 
-/// The impairments of a running wire. Each random kind has random streams of its own, so switching one kind on does not
-/// change the random numbers of the other kinds.
+/// The impairments of a running wire. Each kind that needs random numbers has its own random streams, so switching one
+/// kind on does not change the random numbers of the other kinds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Impaired {
     spec: Impairments,

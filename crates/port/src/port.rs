@@ -121,8 +121,8 @@ impl Port {
         self.server.count_idle(last);
     }
 
-    /// Returns the next time at which [`Port::poll`] must be called; [`Time::NEVER`] if no call is needed before the next
-    /// offer or change.
+    /// Returns the time at which the next call of [`Port::poll`] is due; [`Time::NEVER`] if no call is due before the
+    /// next offer or change.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.work_at().min(self.arrival_at())
@@ -141,8 +141,8 @@ impl Port {
         self.egress.propagation.in_flight(others)
     }
 
-    /// Returns the next time at which [`Port::work`] must be called; [`Time::NEVER`] if no call is needed before the next
-    /// offer or change.
+    /// Returns the time at which the next call of [`Port::work`] is due; [`Time::NEVER`] if no call is due before the
+    /// next offer or change.
     #[inline]
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
@@ -154,7 +154,7 @@ impl Port {
     }
 
     /// Returns true if the host, while a packet is in flight, may postpone [`Port::work`] until the next offer, arrival or
-    /// change, without an observable difference.
+    /// change. The results are the same.
     ///
     /// This is possible on a plain link that keeps packets in order. No postponed departure can arrive before the
     /// packet that is in flight already. So when that packet arrives, the host can do all the postponed work, and each
@@ -214,7 +214,7 @@ impl Port {
         }
     }
 
-    /// Returns the managed queue, for probes.
+    /// Returns the managed queue.
     pub fn queue(&self) -> &Queue {
         &self.egress.queue
     }

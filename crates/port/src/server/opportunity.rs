@@ -183,8 +183,8 @@ impl Granted for Opportunities {
             None => self.begin(),
         };
         if let Some((packet, rest)) = self.under_way.take() {
-            // the packet counts once in each opportunity. In the opportunity in which it was taken from the queue, it has
-            // been counted already
+            // the packet counts once in each opportunity that sends a part of it. In the opportunity in which the
+            // packet was taken from the queue, `answer` has counted it
             self.packets -= u64::from(begins);
             if rest <= left {
                 left -= rest;
