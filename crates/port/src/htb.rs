@@ -9,8 +9,8 @@
 //! If no debt is left, an idle link sends a frame at once; otherwise the frame waits until the debt is paid. A
 //! [`TokenBucket`] takes a packet from the queue and holds it until there are enough tokens; HTB leaves the packet in
 //! the queue, where it can still be dropped. HTB does not poll an empty queue, so the discipline cannot detect that the
-//! link is idle. For example, RED's average does not decay. While the buckets are in debt, the time between two
-//! departures is the time that the *first* of the two packets takes at the shaped rate.
+//! link is idle. For example, RED's average does not decay. While packets wait and the burst is used up, the time
+//! between two departures is the time that the *first* of the two packets takes at the shaped rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured rate.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).
@@ -99,8 +99,8 @@ impl Htb {
         self.at = now;
     }
 
-    /// Takes from both buckets the tokens for a packet of `bytes` bytes that is sent at `now`. Returns how long the
-    /// next packet must wait; the wait is zero if neither bucket is in debt.
+    /// Charges both buckets for a packet of `bytes` bytes that is sent at `now`. Returns how long the next packet must
+    /// wait; the wait is zero if neither bucket is in debt.
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);
@@ -115,8 +115,8 @@ impl Htb {
         self.tokens.wait(0).unwrap_or(none).max(self.ctokens.wait(0).unwrap_or(none))
     }
 
-    /// Returns the transmission time of `bytes` on the interface behind the shaper, whose rate is `link`. The time is
-    /// zero if the class has no rate of its own, or if `link` is `None`.
+    /// Returns the transmission time of `bytes` bytes on the interface behind the shaper. `link` is the interface's
+    /// rate. The time is zero if the class has no rate of its own, or if `link` is `None`.
     #[inline]
     pub(crate) fn serialize(&self, link: Option<BitRate>, bytes: u64) -> Duration {
         link.filter(|_| !self.rate_of_link).map_or(Duration::ZERO, |r| r.time_for(bytes))

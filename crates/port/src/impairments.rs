@@ -71,7 +71,7 @@ fn always() -> Prob {
 pub struct Retransmission {
     /// Probability that a transmission fails.
     pub failure: Prob,
-    /// Delay that each failed transmission adds.
+    /// Time between a failed transmission and the next attempt.
     pub delay: Duration,
     /// Largest number of transmissions of a packet. If all of them fail, the packet is lost.
     #[serde(default = "attempts")]
@@ -118,12 +118,12 @@ impl Impairments {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Late {
     pub lost: bool,
-    /// Time that retransmissions take. Later packets wait for it even if the packet is lost.
+    /// Time that retransmissions take, whether or not the last one succeeds.
     pub by: Duration,
 }
 
-/// The impairments of a running wire. Each kind draws from its own random stream, so that switching one kind on does not change
-/// the draws of the other impairments.
+/// The impairments of a running wire. Each kind that needs random numbers has its own random streams, so switching one
+/// kind on does not change the random numbers of the other kinds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Impaired {
     spec: Impairments,
@@ -161,10 +161,10 @@ impl Impaired {
         self.retransmitted()
     }
 
-    /// Returns true if the policer drops a packet of `size` bytes that leaves at `at`.
+    /// Returns true if the policer drops a packet of `size` bytes that leaves at `at`. Otherwise, takes its tokens.
     fn exceeds_rate(&mut self, size: u64, at: Time) -> bool {
         let Some(policer) = &self.spec.policer else { return false };
-        // at time `at`, the bucket has burst - rate * (full_at - at) tokens
+        // at time `at`, the bucket has burst - rate * (full_at - at) tokens; it is full if `full_at` has passed
         let full_at = self.full_at.max(at) + policer.rate.time_for(size);
         let exceeds = full_at.since(at) > policer.rate.time_for(policer.burst.0);
         if !exceeds {

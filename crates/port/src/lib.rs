@@ -23,8 +23,8 @@
 //! in this order: the link becomes free (and a shaped packet enters the transmit queue), the server's clock (a MAP, a
 //! grant or an opportunity), the discipline's timer, room in the transmit queue.
 //!
-//! A host that schedules arrivals and the port's own work separately calls [`Port::work`] at [`Port::work_at`], and
-//! [`Port::poll`] at [`Port::arrival_at`].
+//! Instead of `poll`, a host may call [`Port::work`] at [`Port::work_at`], and `work` followed by [`Port::arrive`] at
+//! [`Port::arrival_at`].
 
 mod delivery;
 mod egress;

@@ -33,8 +33,9 @@ macro_rules! with_server {
 impl Port {
     /// Builds an idle port.
     ///
-    /// The random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`, `{name}.mac`,
-    /// `{name}.map` and `{name}.delivery` under `seed`. Impairments have further streams, such as `{name}.burst_loss`.
+    /// The random streams depend only on `seed` and on their names: `{name}.queue`, `{name}.loss`, `{name}.jitter`,
+    /// `{name}.lateness`, `{name}.mac`, `{name}.map` and `{name}.delivery`. Impairments have further streams, such as
+    /// `{name}.burst_loss`.
     ///
     /// Errors: those of [`PortSpec::validate`]; the queue uses an algorithm implemented outside the core
     /// ([`packet::outside`]), and its factory has not been supplied; the link plays a trace that has not been read.
@@ -120,13 +121,14 @@ impl Port {
         self.server.count_idle(last);
     }
 
-    /// Returns the next time at which [`Port::poll`] has work to do; [`Time::NEVER`] if the port is idle.
+    /// Returns the time at which the next call of [`Port::poll`] is due; [`Time::NEVER`] if no call is due before the
+    /// next offer or change.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.work_at().min(self.arrival_at())
     }
 
-    /// Returns the time at which the next packet reaches the far end.
+    /// Returns the time at which the next packet reaches the far end; [`Time::NEVER`] if no packet is in flight.
     #[inline]
     pub fn arrival_at(&self) -> Time {
         self.egress.propagation.arrival_at()
@@ -139,7 +141,8 @@ impl Port {
         self.egress.propagation.in_flight(others)
     }
 
-    /// Returns the next time at which [`Port::work`] has work to do.
+    /// Returns the time at which the next call of [`Port::work`] is due; [`Time::NEVER`] if no call is due before the
+    /// next offer or change.
     #[inline]
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
@@ -151,7 +154,7 @@ impl Port {
     }
 
     /// Returns true if the host, while a packet is in flight, may postpone [`Port::work`] until the next offer, arrival or
-    /// change, without an observable difference.
+    /// change. The results are the same.
     ///
     /// This is possible on a plain link that keeps packets in order. No postponed departure can arrive before the
     /// packet that is in flight already. So when that packet arrives, the host can do all the postponed work, and each
@@ -165,8 +168,8 @@ impl Port {
         self.server.is_plain() && self.is_ordered()
     }
 
-    /// Returns true if the link becomes free at `now` while packets wait, and if the event for this moment would have
-    /// been scheduled earlier than `since`. An event-driven host schedules this event when the packet in transmission is
+    /// Returns true if the link becomes free at `now` while packets wait, and an event-driven host would have scheduled
+    /// the event for this moment before `since`. Such a host schedules the event when the packet in transmission is
     /// dequeued or, if the queue is empty then, when the next packet arrives.
     pub fn is_free_before(&self, now: Time, since: Time) -> bool {
         let Egress { idle, free_at, served_at, .. } = self.egress;
@@ -211,7 +214,7 @@ impl Port {
         }
     }
 
-    /// Returns the managed queue, for probes.
+    /// Returns the managed queue.
     pub fn queue(&self) -> &Queue {
         &self.egress.queue
     }

@@ -10,7 +10,7 @@ use units::{Duration, Rng, Time};
 
 /// The wire. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds of [0, `jitter`], plus
 /// a time drawn from the distribution `lateness`, plus the delays of the impairments. Without `reorder`, a packet also
-/// waits for the packets that left before it.
+/// waits for the packets that left before it, except for packets that the impairment `reordering` holds back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -75,7 +75,7 @@ impl Propagation {
         self.ring.extend(in_flight);
     }
 
-    /// Sets new values of the delay, the jitter and the loss, for packets that leave from now on.
+    /// Sets new values of the delay, the jitter and the loss, for all later calls of [`Self::depart`].
     pub(crate) fn change(&mut self, change: &Change) {
         self.delay = change.delay.unwrap_or(self.delay);
         self.jitter = change.jitter.unwrap_or(self.jitter);
@@ -128,8 +128,8 @@ impl Propagation {
         }
     }
 
-    /// Sends a packet on any wire: the packet may be lost, randomly delayed or reordered. If the sending host counts
-    /// the packet (TCP small queues), notifies the host that the packet leaves.
+    /// Sends a packet on any wire: the packet may be lost, randomly delayed or reordered. If the sender's socket counts
+    /// the packet (TCP small queues), also reports the time at which the packet leaves.
     #[inline(never)]
     fn depart_in_full<S: Sink>(
         &mut self,
@@ -150,7 +150,8 @@ impl Propagation {
         let before = by_chance || !self.lose.is_empty() && self.chosen();
         if before || late.lost {
             if !before && !self.reorder && !late.by.is_zero() {
-                // the link was busy with this packet until its last attempt, so later packets arrive no earlier
+                // the link was busy with this packet until its last attempt, so later packets cannot arrive before the
+                // time at which this attempt would have arrived
                 self.last_arrival = self.last_arrival.max(end + self.delay + late.by);
             }
             self.lost.add(&packet);

@@ -17,7 +17,7 @@ const EXPECTED: &str =
 /// key `htb`, or the table of a dual token bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shaper {
-    /// A dual token bucket, which holds the next packet until it has enough tokens (a DOCSIS service flow).
+    /// A dual token bucket, which holds the next packet until there are enough tokens (a DOCSIS service flow).
     TokenBucket(ShaperParams),
     /// Linux's hierarchical token bucket with one class. It sends a packet of any size if neither of its two buckets is
     /// in debt (below 0 tokens). Then it removes one token per byte from both buckets.
@@ -41,7 +41,7 @@ impl Shaper {
         }
     }
 
-    /// Returns the highest rate during a burst; `None` if this rate has no limit.
+    /// Returns the highest rate that the shaper allows during a burst; `None` if the shaper sets no limit.
     pub fn peak_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => p.peak_traffic_rate,

@@ -26,7 +26,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Returns a modem's service flow.
+    /// Returns the rates and bursts of a DOCSIS service flow or aggregate; `None` if the service is not DOCSIS.
     pub fn flow(&self) -> Option<&ShaperParams> {
         match self {
             Self::Docsis(p) => Some(&p.flow),
@@ -123,8 +123,9 @@ pub struct PortSpec {
     /// A random delay given by its percentiles.
     #[serde(default)]
     pub lateness: Option<Lateness>,
-    /// Lets a packet with less delay overtake packets sent before it: because of jitter, lateness, retransmissions or a
-    /// change of the delay. If false, order is kept, except that `impairments` may hold single packets back.
+    /// Jitter, lateness, retransmissions and changes of the delay can give a packet less delay than the packets sent
+    /// before it. If true, the packet overtakes them. If false, order is kept, except that `impairments` may hold
+    /// single packets back.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that the link loses a packet after its transmission.
@@ -198,9 +199,9 @@ impl PortSpec {
         }
     }
 
-    /// Returns true if packets of several segments are split before they reach the queue. They are split if the
-    /// discipline requires it, or if the link sends frames: a modem, a token bucket (which stands for a CMTS) or a
-    /// radio link. Otherwise, a plain link and HTB send packets whole.
+    /// Returns true if packets of several segments (GSO) are split before they reach the queue. With DOCSIS, a token
+    /// bucket (which stands for a CMTS) or delivery opportunities, they are always split. On a plain link and with HTB,
+    /// they are split only if the discipline requires it.
     pub fn splits_gso(&self) -> bool {
         let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
         !whole || self.queue.split_gso()
@@ -228,13 +229,15 @@ impl PortSpec {
     }
 }
 
-/// New values for a running port; omitted values stay the same. A packet whose transmission has begun finishes at the old rate.
+/// New values for a running port; omitted values stay the same. A packet or fragment whose transmission has begun
+/// finishes at the old rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
     /// Rate of the link. Zero stops a plain link until the next change of rate.
     pub rate: Option<BitRate>,
-    /// Propagation delay of the packets that leave from now on.
+    /// Propagation delay of the packets that leave from now on. A packet whose transmission has begun or is scheduled
+    /// may keep the old delay.
     pub delay: Option<Duration>,
     /// Upper bound on the jitter added to the delay.
     pub jitter: Option<Duration>,
@@ -297,7 +300,7 @@ impl Change {
         positive("max_grant", max_grant)
     }
 
-    /// Checks that the new peak rate is not below the sustained rate, if this change sets one of them.
+    /// Checks that the peak rate is not below the sustained rate after this change, if the change alters one of them.
     fn validate_peak(&self, spec: &PortSpec) -> Result<(), Problem> {
         let mut then = RatePair::of(spec);
         let before = then;

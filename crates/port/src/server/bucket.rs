@@ -14,7 +14,7 @@ pub(crate) struct Bucket {
     held: Option<Held>,
 }
 
-/// A packet that has not been sent in full.
+/// A packet that waits for tokens or is being transmitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
     packet: PacketMeta,
@@ -35,7 +35,7 @@ impl Bucket {
         self.held.take().map_or(Freed::Nothing, |held| Freed::Sent(held.packet))
     }
 
-    /// Returns true if a packet has not been sent in full.
+    /// Returns true if a packet waits for tokens or is being transmitted.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.held.is_some()

@@ -8,7 +8,7 @@ use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
-/// The modem, and the random stream from which it draws the times of its requests.
+/// The modem, and the random stream for the times of its requests and for the contents of the CMTS's MAPs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Docsis31 {
     modem: Modem31,

@@ -108,7 +108,7 @@ pub(crate) trait Serializer: Serve {
     }
 }
 
-/// A server that takes packets at its own times: at a modem's grants, or at the opportunities of a radio link.
+/// A server that takes packets at its own times, for example at a modem's grants or at a radio link's opportunities.
 pub(crate) trait Granted: Serve {
     /// Reports that packets wait in the queue.
     fn notify(&mut self, now: Time);
@@ -132,7 +132,7 @@ pub(crate) trait Granted: Serve {
 }
 
 /// A [`FateSink`] that passes drops and marks on to `fates`. If the link has opportunities, it also passes each drop to
-/// the server, because the server counts the packets that are dropped after waiting in a long gap.
+/// the server, because the server counts the dropped packets that arrived or waited during a long gap.
 pub(crate) struct Reported<'a, F> {
     pub server: Option<&'a mut Server>,
     pub now: Time,
@@ -240,7 +240,8 @@ impl Server {
         }
     }
 
-    /// Returns the time at which a full transmit queue has room again.
+    /// Returns the earliest time at which a full transmit queue may have room; [`Time::NEVER`] if there is no transmit
+    /// queue.
     #[inline]
     pub(crate) fn room_at(&self) -> Time {
         if let Self::TwoQueue(modem) = self { modem.room_at() } else { Time::NEVER }

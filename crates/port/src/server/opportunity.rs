@@ -125,7 +125,7 @@ impl Opportunities {
         }
     }
 
-    /// Counts the drop of a packet that arrived at `arrived`, if the packet waited during a long gap.
+    /// Counts the drop of a packet that arrived at `arrived`, if the packet arrived or waited during a long gap.
     ///
     /// It is enough to compare `arrived` with the end of the most recent long gap: a packet that arrived before the end
     /// of an earlier long gap also arrived before the end of the most recent long gap.
@@ -183,8 +183,8 @@ impl Granted for Opportunities {
             None => self.begin(),
         };
         if let Some((packet, rest)) = self.under_way.take() {
-            // the packet counts once in each opportunity. In the opportunity in which it was taken from the queue, it has
-            // been counted already
+            // the packet counts once in each opportunity that sends a part of it. In the opportunity in which the
+            // packet was taken from the queue, `answer` has counted it
             self.packets -= u64::from(begins);
             if rest <= left {
                 left -= rest;

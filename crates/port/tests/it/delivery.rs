@@ -79,7 +79,7 @@ fn an_aggregate_of_wifi_has_at_most_mpdus_packets() {
     b.run(ms(200.0));
     let turns = b.port.opportunities(ms(200.5)).unwrap().bytes / (3 * 1504);
     assert_eq!(b.out.len() as u64, turns * 64);
-    // a packet of 3000 B takes two turns of one packet
+    // a turn carries 1504 B of one packet, so a packet of 3000 B takes two turns
     let mut b = Bench::new(&format!(
         "queue = {{ {LONG} }}\nservice = {{ delivery = {{ wifi = {{ rate = '1gbit', mpdus = 1 }} }} }}"
     ));
@@ -143,7 +143,7 @@ fn an_idle_link_has_no_moments() {
 
 #[test]
 fn gaps_are_counted() {
-    // the gaps are 0-200, 200-201, 201-500, and in the second round 500-700, 700-701, 701-1000
+    // the gaps are 0-200, 200-201 and 201-500 ms, and in the second round 500-700, 700-701 and 701-1000 ms
     let mut b = link(&[200, 201, 500], LONG, "");
     b.run(ms(1000.0));
     let c = b.port.opportunities(ms(1000.5)).unwrap();
@@ -177,7 +177,7 @@ fn a_gap_counts_while_it_lasts() {
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
     // A packet arrives in each ms. An opportunity occurs in each ms, except for a gap from 200 to 500 ms. From 500 ms
-    // on, the head of the queue has waited 300 ms, less 1 ms for each drop so far. This is above the target, so the
+    // on, the head of the queue has waited 299.5 ms, less 1 ms for each drop so far. This is above the target, so the
     // first drop comes one interval later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. The drops up to 1500 ms
     // are at 600, 700, 770.7, 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
@@ -225,8 +225,8 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     b.run(ms(260.5));
     b.burst(ms(260.5), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
-    // the opportunity at 550 ms is the last before a gap. Packets that arrive at 550 ms miss this opportunity, so they
-    // arrive in the gap, and the drop of the third packet counts as a drop in the gap
+    // the opportunity at 550 ms is the last before a long gap. Packets that arrive at 550 ms miss this opportunity, so
+    // they arrive in the gap, and the drop of the third packet counts as a drop in the gap
     b.run(ms(550.0));
     b.burst(ms(550.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));

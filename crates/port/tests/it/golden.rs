@@ -1,5 +1,5 @@
-//! The effect of each discipline on a fixed overload, as a table that a reviewer can check. A changed value needs a line in the
-//! CHANGELOG.
+//! The effect of drop-tail and CoDel on a fixed overload, as a table that a reviewer can check. A changed value needs a
+//! line in the CHANGELOG.
 
 use crate::common::{Bench, ms};
 use units::Time;

@@ -115,7 +115,8 @@ fn later_packets_also_wait_for_a_packet_that_is_given_up() {
     let mut b = link("retransmission = { failure = 0.5, delay = '100ms', attempts = 3 }");
     send(&mut b, 10_000);
     let lost = lost(&b);
-    // a lost packet occupies the link until its third attempt, 200 ms later, so the next packet arrives no earlier
+    // a lost packet occupies the link until its third attempt, 200 ms after the first. The next packet arrives no
+    // earlier than this attempt would have arrived
     let stamp: std::collections::BTreeMap<u64, u64> = b.out.iter().map(|p| (p.seq, p.stamp.0)).collect();
     let mut pairs = 0;
     for seq in (0..lost.len() as u64 - 1).filter(|seq| lost[*seq as usize]) {

@@ -1,5 +1,5 @@
-//! Tests of random delay on the wire: the delay is uniform and is drawn from its own random stream, and packets stay in
-//! order unless `reorder` is set.
+//! Tests of random delay on the wire: jitter is uniform and does not change which packets are lost, lateness has its
+//! percentiles, and packets stay in order unless `reorder` is set.
 
 use crate::common::{Bench, ms};
 use port::Change;

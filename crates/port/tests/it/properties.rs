@@ -75,8 +75,8 @@ fn change(spec: &str, kind: u8) -> Change {
     }
 }
 
-/// Runs `ops` on a port with this `spec`. With `often`, polls at every deadline; otherwise polls only at the
-/// operations.
+/// Runs `ops` on a port with this `spec`. With `often`, polls at every deadline; otherwise polls only after each wait,
+/// before each change, and at the end.
 fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
     let mut b = Bench::new(spec);
     let mut now = Time::ZERO;
