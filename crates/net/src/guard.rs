@@ -14,7 +14,7 @@ pub const MOST_SENT: u32 = 65_536;
 /// Maximum number of characters of a panic message in a [`Failure`].
 const MOST_TEXT: usize = 200;
 
-/// The misbehaviour of an endpoint that ended a run. `Display` prints it in one line, unless a [`Fault`] has line breaks.
+/// The misbehaviour of an endpoint that ended a run. `Display` prints it in one line, unless a [`Fault`] has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Name of the endpoint's application.
