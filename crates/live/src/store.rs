@@ -9,8 +9,8 @@ struct Body {
     used: bool,
 }
 
-/// Slots for packets. The number of slots, and thus the memory, is the maximum number of packets that have been in the
-/// bench at the same time.
+/// Slots for packets. A slot is added only if no slot is free, and slots are never removed. So the number of slots is
+/// the maximum number of packets that have been in the bench at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     bodies: Vec<Body>,

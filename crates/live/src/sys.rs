@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper: interface and TUN ioctls, TCP_INFO, options of sockets, real-time scheduling.
+//! System calls without a safe wrapper: interface and TUN ioctls, TCP_INFO, socket options, real-time scheduling.
 //!
 //! All other system calls go through `rustix` and `std`.
 
@@ -42,7 +42,7 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
 
 /// Declares which offloads the owner of a TUN device supports (TUN_F_CSUM and others).
 ///
-/// Errors: the kernel lacks the ioctl.
+/// Errors: the kernel lacks the ioctl or one of the offloads.
 pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value and touches no memory.
     let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) };
@@ -54,7 +54,7 @@ pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> 
 /// Source: `struct tcp_info` of linux/tcp.h; fields that the running kernel lacks are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
-    /// Payload bytes of a segment.
+    /// Maximum payload of a segment to send, in bytes.
     pub mss: u32,
     /// Smoothed round-trip time, us; 0 before the first sample.
     pub rtt_us: u32,
@@ -62,7 +62,7 @@ pub(crate) struct TcpInfo {
     pub ssthresh: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Retransmitted segments.
+    /// Segments retransmitted since the connection began.
     pub retransmits: u32,
     /// Bytes that the socket has accepted but not yet sent (kernel 4.6 and later).
     pub unsent: u32,
@@ -72,8 +72,8 @@ pub(crate) struct TcpInfo {
     pub timeouts: u32,
 }
 
-/// Returns two properties of the running kernel: whether its `tcp_info` counts CE-marked segments (4.18 and later), and
-/// whether it counts timeouts (6.7 and later).
+/// Returns two properties of the running kernel: true if its `tcp_info` has `delivered_ce` (4.18 and later), and true
+/// if it has `timeouts` (6.7 and later).
 pub(crate) fn counts_marks_and_timeouts() -> [bool; 2] {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
     let length = socket.map_err(io::Error::from).and_then(raw_tcp_info).map_or(0, |(_, length)| length);
@@ -110,7 +110,9 @@ pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
-/// Sets the mark of a socket's packets, by which routing rules can select the packets.   Errors: no CAP_NET_ADMIN.
+/// Sets the mark of a socket's packets, by which routing rules can select the packets.
+///
+/// Errors: neither CAP_NET_ADMIN nor (from kernel 5.17) CAP_NET_RAW.
 pub(crate) fn set_mark(fd: impl AsFd, mark: u32) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_MARK, mark)
 }
@@ -137,7 +139,7 @@ fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     Ok((raw, len as usize))
 }
 
-/// Makes the calling thread real-time (SCHED_FIFO, lowest priority).   Errors: no CAP_SYS_NICE.
+/// Makes the calling thread real-time (SCHED_FIFO, lowest priority).   Errors: no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0.
 pub(crate) fn real_time() -> io::Result<()> {
     // SAFETY: `sched_param` consists of integers, for which zero is valid.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Maximum packet size in bytes.
+/// Maximum size of a packet in the bench, in bytes. The kernel's packets with several segments may be larger.
 pub(crate) const MTU: usize = 1500;
 
 /// Name of the device in each namespace.
@@ -19,17 +19,17 @@ const NAME: &str = "bl0";
 
 /// Maximum number of packets that the kernel may hold until the bench reads them. The bench reads packets without
 /// delay, so this queue stays short and is not part of the modelled queue. The limit is large enough for a burst of
-/// 15 MB in single segments, more than twice the largest receive window by Linux's defaults (6 MB).
+/// 15 MB in packets of 1500 bytes, or for a longer burst if the packets have several segments.
 const TX_QUEUE_LEN: i32 = 10_000;
 
-/// Maximum time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
+/// Maximum number of polls, at intervals of 20 ms, until an IPv6 address is no longer tentative.
 const POLLS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";
 
 /// Settings of every namespace: each is a path under /proc/sys/net and a value. With these settings, the kernel keeps
-/// no metrics of earlier connections, socket buffers are so large that they do not limit a transfer, any process may
-/// ping, and the kernel sends no router solicitations.
+/// no metrics of earlier connections, TCP's buffers can grow to 64 MiB, any process may ping, and devices created later
+/// send no router solicitations.
 const SYSCTLS: &[(&str, &str)] = &[
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -81,7 +81,7 @@ impl Tun {
         let _ = sys::set_offload(&file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
-            // a kernel may have been built without some of these settings
+            // some kernels lack some of these settings, and a user namespace may not be allowed to change all of them
             let _ = std::fs::write(format!("/proc/sys/net/{path}"), value);
         }
         // the value 1 makes TCP request and accept ECN; with 0, TCP does neither, except for marked sockets (see `ecn`)

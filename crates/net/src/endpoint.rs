@@ -33,8 +33,9 @@ pub enum Framing {
     /// The bytes are the payload of UDP over IPv4, which adds 28 bytes.
     #[default]
     Udp,
-    /// The bytes are a whole IPv4 packet. The packet is sent to the endpoint with the address of [`Transmit::to`]; the port is
-    /// ignored. The network writes [`Transmit::ecn`] into the packet's header.
+    /// The bytes are a whole IPv4 packet. The packet is sent to the endpoint with the IP address of [`Transmit::to`]
+    /// (to the first that was added, if there are several); the port is ignored. The network writes [`Transmit::ecn`]
+    /// into the packet's header.
     Ipv4,
 }
 
@@ -64,7 +65,7 @@ pub trait Endpoint {
     /// Returns the time of the next timeout, if one is pending. A time in the past means "now".
     fn next_timeout(&mut self) -> Option<Time>;
 
-    /// Handles the timeout at the time that [`Endpoint::next_timeout`] returned.
+    /// Handles a timeout: the time that [`Endpoint::next_timeout`] returned is `now` or in the past.
     fn on_timeout(&mut self, now: Time);
 
     /// Returns a copy in the same state, which shares nothing with this endpoint; `None`, the default, if the endpoint cannot

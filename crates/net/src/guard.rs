@@ -14,7 +14,7 @@ pub const MOST_SENT: u32 = 65_536;
 /// Maximum number of characters of a panic message in a [`Failure`].
 const MOST_TEXT: usize = 200;
 
-/// The misbehaviour of an endpoint that ended a run. `Display` prints it in one line.
+/// The misbehaviour of an endpoint that ended a run. `Display` prints it in one line, unless a [`Fault`] has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Name of the endpoint's application.
@@ -94,8 +94,8 @@ impl Moment {
 
 /// Calls foreign code.   Errors: the code panics, or unwinds with a [`Fault`].
 pub(crate) fn call<T>(method: &'static str, code: impl FnOnce() -> T) -> Result<T, Misbehaviour> {
-    // a panic may leave the endpoint in a broken state, but the endpoint is not called again (unless the panic was in
-    // `fork`, which cannot change the endpoint)
+    // a panic may leave the endpoint in a broken state, but after it only `fork` is called. A panic in `fork` does not
+    // end the run, but `fork` cannot change the endpoint
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         let action = match payload.downcast::<Fault>() {
             Ok(fault) => fault.0,

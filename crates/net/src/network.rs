@@ -51,8 +51,8 @@ struct Place {
     app: u16,
     /// Indices of the endpoints at other nodes, in the order in which the application's `to` lists their nodes.
     peers: Vec<usize>,
-    /// Time of the earliest scheduled wake; `NEVER` if no wake is scheduled. The initial value is the start of the run,
-    /// when the network calls every endpoint for the first time.
+    /// Time of the next wake that is not obsolete; `NEVER` if there is none. The initial value is the start of the run,
+    /// which is the time of the first wake unless the scenario's `start_spread` delays it.
     armed: Time,
     moment: Moment,
 }
@@ -335,8 +335,10 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     Ok(app)
 }
 
-/// Calls the endpoint to which `wake` belongs.   Errors: an endpoint misbehaved. The error holds the endpoint's index
-/// and the misbehaviour.
+/// Calls the endpoint that receives the datagram of `wake` or, if there is no datagram, the endpoint that the
+/// wake is for. Ignores an obsolete wake.
+///
+/// Errors: an endpoint misbehaved. The error holds the endpoint's index and the misbehaviour.
 fn wake_one<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,

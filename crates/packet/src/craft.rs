@@ -145,8 +145,8 @@ mod tests {
         [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
     }
 
-    /// Checks a packet as a receiver does: the bits of the one's complement sum over the pseudo-header and all bytes after the IP
-    /// header must all be ones.
+    /// Checks a packet as a receiver does: the bits of the one's complement sum over all bytes after the IP header must
+    /// all be ones. If `pseudo_header` is true, the sum includes the pseudo-header.
     fn checks(packet: &[u8], pseudo_header: bool) -> bool {
         let (at, addresses, protocol) =
             if packet[0] >> 4 == 4 { (20, &packet[12..20], packet[9]) } else { (40, &packet[8..40], packet[6]) };

@@ -1,5 +1,4 @@
-//! The fate of a packet in a queue: a drop or a mark, with its reason. Losses that a sender infers are counted in the
-//! crate `tcp`.
+//! The fate of a packet: a drop or a mark, with its reason. Losses that a sender infers are counted in the crate `tcp`.
 
 use crate::PacketMeta;
 use units::Time;
@@ -7,8 +6,8 @@ use units::Time;
 /// The event at which a packet was dropped or marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// The arrival of a packet at a queue, or at a modem's transmit queue: of this packet, or of another packet for
-    /// which this packet made room.
+    /// An arrival at a queue, or at a modem's transmit queue. If the dropped packet was already waiting in the queue,
+    /// this is the arrival of another packet.
     Enqueue,
     /// The departure of the packet from the head of the queue. Also used for packets that are lost after this departure.
     Dequeue,

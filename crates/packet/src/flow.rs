@@ -98,14 +98,16 @@ impl FlowTable {
         self.tuples[slot] = tuple;
     }
 
-    /// Returns the tuple of `flow` in its forward direction, or the default tuple if none was set.
+    /// Returns the tuple of `flow` in its forward direction, or the default tuple if none was set. Only the slot
+    /// counts, not the generation.
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowTuple {
         self.tuples.get(flow.slot()).copied().unwrap_or_default()
     }
 
-    /// Allows packets of `flow` to hold several segments. `bytes` gives the size of a full segment on the wire in the
-    /// forward and in the reverse direction.
+    /// Stores the size of a full segment of `flow` on the wire, in bytes, for the forward and for the reverse
+    /// direction. Without these sizes, [`PacketMeta::segments`](crate::PacketMeta::segments) counts any packet as one
+    /// segment.
     pub fn set_frames(&mut self, flow: FlowId, bytes: [u16; 2]) {
         let slot = flow.slot();
         if slot >= self.frames.len() {
@@ -114,8 +116,8 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// Returns the sizes that [`FlowTable::set_frames`] set for this flow; `None` if the slot has no sizes, or if the
-    /// sizes belong to another flow that used the slot.
+    /// Returns the sizes that [`FlowTable::set_frames`] set for this flow; `None` or zeros if the slot has no sizes,
+    /// and `None` if the sizes belong to another flow that used the slot.
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(of, _)| *of == flow).map(|(_, bytes)| *bytes)

@@ -1,5 +1,5 @@
 //! Parses real packets, and writes their type of service. The live bench (the crate `live`) sends packets of real
-//! programs through simulated queues. It changes only their type of service, to mark CE or to clear the DSCP.
+//! programs through simulated queues. The queues change only the type of service, to mark CE or to clear the DSCP.
 //!
 //! Only the first fragment of a packet has a transport header. So that all fragments of a packet have the same 5-tuple,
 //! no transport header of a fragment is read, as in Linux's flow dissector.
@@ -28,9 +28,10 @@ pub struct Header {
     pub protocol: Protocol,
     /// DSCP and ECN.
     pub tos: u8,
-    /// Flags of a TCP segment; empty for other protocols.
+    /// Flags of a TCP segment; empty for other protocols and in fragments.
     pub flags: Flags,
-    /// The cumulative ACK number of a pure ACK; otherwise the sequence number of TCP or of an ICMP echo.
+    /// The cumulative ACK number of a pure ACK; otherwise the sequence number of TCP or of an ICMP echo. For other
+    /// packets, and in fragments, 0.
     pub seq: u32,
     /// Bytes after the header of TCP, UDP, UDP-Lite or ICMP; for other protocols and in fragments, bytes after the IP
     /// header and its extension headers.
@@ -50,8 +51,8 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Parses a packet that starts with its IP header. Returns `None` if it is not an IP packet, or if its length differs from
-/// the length in its header.
+/// Parses a packet that starts with its IP header. Returns `None` if it is not an IP packet, if its IP headers are
+/// incomplete, or if its length differs from the length in its header.
 pub fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),

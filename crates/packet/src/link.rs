@@ -38,8 +38,8 @@ pub struct LinkView {
     /// Sustained rate: that of a shaper or service flow (MSR), otherwise the rate of the link. For a link with delivery
     /// opportunities, the mean rate.
     pub rate: BitRate,
-    /// Rate while tokens last: the peak traffic rate or, if none is set, the rate of the wire (infinite if the link has
-    /// no rate). On a plain link it equals `rate`.
+    /// Rate while tokens last: the peak traffic rate, or the `ceil` of HTB. If none is set, the rate of the wire
+    /// (infinite if the link has no rate). On a plain link, equal to `rate`.
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
@@ -85,7 +85,7 @@ pub struct Aggregate {
     pub request_loop: Option<RequestLoop>,
 }
 
-/// The delays of the request-grant loop of a modem's Low Latency flow.
+/// The delays and the guaranteed grants of the request-grant loop of L.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLoop {
     /// Time from a request to the end of the MAP that contains the grant for this request: MinReqGntDelay plus a MAP
@@ -95,7 +95,7 @@ pub struct RequestLoop {
     pub sample: Duration,
     /// Guaranteed Grant Rate (GGR): the rate that is granted without requests. Zero if there are no proactive grants.
     pub guaranteed_rate: BitRate,
-    /// Guaranteed Grant Interval (GGI): the interval between grants that are made without requests.
+    /// Guaranteed Grant Interval (GGI): the interval between grants without requests. Zero if there are none.
     pub guaranteed_interval: Duration,
 }
 

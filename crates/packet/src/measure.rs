@@ -41,10 +41,11 @@ pub struct Kind {
     pub unit: Option<Unit>,
     /// The direction in which values improve. A statistic has `None` here if the direction is that of its distribution.
     pub better: Option<Better>,
-    /// The minimum difference that matters; `None` selects [`Unit::least`].
+    /// The smallest difference that matters, in the unit of the values; `None` selects [`Unit::least`].
     pub least: Option<f64>,
-    /// The position of the measure (1 is first) in the list of measures that users notice most, and the key of the
-    /// statistic that represents a distribution there, such as "p99". For a single number, this key is empty.
+    /// The position of the measure in the list of measures that users notice most (1 is first); `None` if it is not
+    /// listed. The text is the key of the statistic that represents a distribution, such as "p99", and empty for a
+    /// single number.
     pub rank: Option<(u8, &'static str)>,
 }
 

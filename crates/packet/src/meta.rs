@@ -23,7 +23,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns the ECN field in the last two bits of a byte of the IP header.
+    /// Returns the ECN field, the last two bits of the type of service `tos`.
     #[inline]
     pub const fn from_bits(tos: u8) -> Self {
         match tos & 3 {
@@ -64,8 +64,8 @@ impl Flags {
     pub const ACE: Self = Self(512);
     /// The segment carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
-    /// The SACK blocks cover all data that the receiver holds out of order. Set if there are one or two blocks and none reports
-    /// a duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
+    /// The SACK blocks cover all data that the receiver holds out of order. Set only if there are one or two blocks and
+    /// none reports a duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
     /// A datagram whose bytes are in the host's arena, at index `body`. The flag has the same bit as
     /// [`Flags::SACK_WHOLE`], which only ACKs use. Not a bit on the wire.
@@ -133,7 +133,8 @@ pub const LEAST_BYTES: u64 = 28;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct PacketMeta {
-    /// A time written by the component that holds the packet: a queue writes the enqueue time, a link the arrival time.
+    /// A time written by the component that holds the packet: the sending host writes the send time, a queue the
+    /// enqueue time, and a link the time of arrival at its far end.
     pub stamp: Time,
     /// For data, the offset of the first payload byte in the stream; for a pure ACK, the cumulative ACK number; for a datagram,
     /// its number.

@@ -13,7 +13,7 @@ use units::{BitRate, Duration, Rng, Time};
 
 const RATE: BitRate = BitRate(10_000_000);
 
-/// The fate of a packet, with the time of the decision and the number of the packet's flow.
+/// The fate of a packet, with the time of the decision, the packet's flow and, except for marks, the packet's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Dropped(Time, u32, u16, DropReason, Point),
@@ -52,8 +52,8 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Passes the script's packets to the bench and returns their fates. Between two packets, calls `Bench::advance` at
-/// intervals of `late`, unless `late` is zero.
+/// Passes the script's packets to the bench and returns their fates. Until the last packet, also calls `Bench::advance`
+/// at intervals of `late`, unless `late` is zero.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();

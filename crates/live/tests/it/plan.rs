@@ -5,7 +5,7 @@ use scenario::Scenario;
 use scenario::read::{Format, scenario};
 use units::{BitRate, Duration};
 
-/// Returns a scenario that lasts 60 s and has one application with the lines `app`.
+/// Returns a scenario of 60 s with one application. `app` has lines of the application, `top` has top-level lines.
 fn with_app(app: &str, top: &str) -> Scenario {
     let link = r#"[link.wire]
         from = "a"
@@ -17,14 +17,15 @@ fn with_app(app: &str, top: &str) -> Scenario {
     scenario(&text, Format::Toml, &[]).unwrap()
 }
 
-/// Plans a scenario with one application. Returns the refusal.
+/// Returns the reason why a scenario with this application cannot run live; `None` if it can.
 fn refused(app: &str) -> Option<String> {
     Plan::new(&with_app(app, ""), None, BitRate(1_000_000_000)).err().map(|p| p.to_string())
 }
 
 #[test]
 fn every_datagram_fits_into_the_mtu_and_holds_its_number_and_time() {
-    // 40 000 = 27 * 1450 + 850 and 3030 = 2 * 1500 + 30. By default, a frame has 2425 = 3 * 700 + 325 bytes
+    // every datagram, even the last of a burst or frame, needs 44 bytes: 40 000 = 27 * 1450 + 850 is valid, and
+    // 3030 = 2 * 1500 + 30 is not. By default, a frame has 2425 = 3 * 700 + 325 bytes
     for (traffic, key) in [
         (r#"burst = { transport = "udp", bytes = "40KB", packet = "1450B" }"#, None),
         (r#"burst = { transport = "udp", bytes = "40KB", packet = "1501B" }"#, Some("packet")),
@@ -66,7 +67,8 @@ fn bins_are_those_of_the_scenario_unless_its_duration_is_not_that_of_the_run() {
     };
     assert_eq!(of("", false), Ok(Duration::from_millis(10))); // 60 s / 6000
     assert_eq!(of("record.interval = \"100us\"", false), Ok(Duration::from_micros(100)));
-    // a day has 86 400 s, so 100 000 bins of 864 ms, and a million of 86.4 ms
+    // a run that ends with its command lasts at most a day (86 400 s): by default 100 000 bins of 864 ms, and at most a
+    // million bins of 86.4 ms
     assert_eq!(of("", true), Ok(Duration::from_millis(864)));
     assert_eq!(of("record.interval = \"2s\"", true), Ok(Duration::from_secs(2)));
     assert_eq!(of("record.interval = \"86400us\"", true), Ok(Duration::from_micros(86_400)));

@@ -51,8 +51,8 @@ fn forking(queue: &str, interval: Duration) -> (Network, Log, Arc<Mutex<Vec<Log>
 #[test]
 fn a_fork_continues_to_the_same_bytes() {
     for queue in ["\"droptail\"", "{ codel = { ecn = true } }", "\"cake\"", "\"dualpi2\"", "\"fq_pie\""] {
-        // a datagram every 0.7 ms (11.7 Mbit/s) overloads the link, so datagrams are in flight and in the queue when the
-        // network is forked
+        // a datagram every 0.7 ms (11.7 Mbit/s) overloads the link, so in all forks but the first (at 0), datagrams are
+        // in flight and in the queue
         for at in [Time::ZERO, Time(7_000_001), Time(2_345_678_901), Time(4_999_999_999)] {
             let interval = Duration::from_micros(700);
             let (mut straight, log, _) = forking(queue, interval);
