@@ -73,7 +73,7 @@ impl Scenario {
             grade.check(&mut problems);
         }
         if problems.is_empty() {
-            // names are resolved only if each part of the network is valid
+            // names are resolved only if the scenario has no other problem
             self.check_network(&mut problems);
         }
         problems

@@ -1,4 +1,5 @@
-//! The declaration of a scenario: its tables, as written in a file. Links and applications are declared in their own files.
+//! The declaration of a scenario: its tables, as written in a file. The modules `link` and `app` declare links and
+//! applications.
 
 use crate::app::App;
 use crate::expect::Expect;
@@ -13,7 +14,8 @@ use units::{Duration, Problem};
 
 /// A network, the applications on it, and the duration of the run.
 ///
-/// Tables are keyed by name and processed in name order, so the order in a file never matters.
+/// Links, applications and TCP stacks are processed in the order of their names, so their order in a file does not
+/// matter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -91,7 +93,7 @@ pub struct Record {
     #[serde(default)]
     pub interval: Option<Duration>,
     /// Links for which time series and distributions are recorded. All other links have counters only. Default: every
-    /// link that can hold a queue, that is, every link with a rate, a shaper, a modem or a `delivery`.
+    /// link with a rate, a shaper, a modem or a `delivery`.
     #[serde(default)]
     pub links: Option<Vec<String>>,
     /// Applications whose flows are recorded as time series: windows, rates and others. Default: all.

@@ -31,7 +31,7 @@ pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the size of an application's largest packet, including headers.
+/// Returns the size of an application's largest packet, with headers but without variable options.
 fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let traffic = &app.declared.traffic;
     let tree = serde_json::to_value(traffic).unwrap_or_default();

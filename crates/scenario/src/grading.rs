@@ -8,7 +8,7 @@
 //! scale = [{ grade = "play", below = "30ms" }, { grade = "talk", below = "150ms" }, { grade = "wait" }]
 //! ```
 //!
-//! [`measure::SCALES`] lists the scales by name, with the grades of each and the quantity they compare.
+//! [`measure::SCALES`] lists the scales that have a name, with the grades and the graded quantity of each.
 
 use crate::nearest::unknown;
 use measure::{SCALES, Scale};
@@ -24,7 +24,7 @@ const MOST: usize = 26;
 /// Maximum number of characters in a grade, so that it fits a column of a table.
 const LONGEST: usize = 24;
 
-/// How to grade the delay that the traffic adds. The scale changes only the grades.
+/// How to grade the delay that the traffic adds. The scale changes grades and measures of this delay, but not the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
@@ -41,15 +41,15 @@ pub enum Choice {
     Own(Vec<OwnGrade>),
 }
 
-/// A grade of your own scale. Your scale grades the added delay: the mean round trip of the run minus the minimum round
-/// trip.
+/// A grade of your own scale. Your scale grades the added delay: the mean round trip after the warm-up minus the
+/// minimum round trip of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnGrade {
     /// Name of the grade: a letter or a word.
     pub grade: String,
     /// The grade applies to added delays below this limit. Every grade except the last needs a limit. The last grade
-    /// covers all higher delays.
+    /// covers all other delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }

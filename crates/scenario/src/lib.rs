@@ -6,7 +6,7 @@
 //!
 //! The steps for a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::tree`]) ->
 //! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step that can
-//! fail returns [`units::Problem`]s that name the path, the value, the valid values and the nearest known name.
+//! fail returns [`units::Problem`]s.
 
 mod app;
 mod check;

@@ -38,9 +38,9 @@ pub struct Link {
     /// packets leave a little late (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// Jitter, `lateness`, retransmissions and changes of `delay` can give a packet less delay than the packets sent
-    /// before it. If `reorder` is true, the packet overtakes them. If false, it waits until they have arrived, so
-    /// several packets may arrive at the same time.
+    /// Jitter, `lateness`, retransmissions by the link and changes of `delay` can give a packet less delay than the
+    /// packets sent before it. If `reorder` is true, the packet overtakes them. If false, it waits until they have
+    /// arrived, so several packets may arrive at the same time.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after it has left the queue.
@@ -155,7 +155,7 @@ impl Link {
     /// effect at the time of the change. Returns `None` if there is no rate, and for a link with delivery
     /// opportunities.
     ///
-    /// Bursts are not included: a link may carry more while its token bucket lasts.
+    /// Bursts are not included: a link may carry more while its token bucket holds tokens.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
         if matches!(self.service, Service::Delivery(_)) {
             // the capacity of a link with delivery opportunities is not computed here, but counted during the run
@@ -224,7 +224,7 @@ impl Link {
         Ok(made)
     }
 
-    /// Returns all problems of this link alone.
+    /// Returns the problems of this link alone.
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.from == self.to {
@@ -235,9 +235,9 @@ impl Link {
             let message = "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one";
             problems.push(Problem::new("rate", message));
         }
-        // the queue is checked at the rate at which it is served or, on a link without a rate, at its own shaping rate.
-        // A link with delivery opportunities is served at their mean rate, at which a limit given as a time is
-        // converted to bytes. But a discipline that shapes is checked at their peak rate
+        // the queue is checked at the rate at which the link serves it. For delivery opportunities, this is their mean
+        // rate, at which limits given as a time are converted to bytes. There are two exceptions for queues that shape:
+        // with delivery opportunities, their peak rate is used; on a link without a rate, the queue's own rate
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).or(self.queue.shapes()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));
@@ -261,7 +261,8 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. A setting for all links applies to such links only, except `trace.packets`.
+/// Returns true if a link has a rate, a shaper, a modem or a `delivery`. Any other link holds no queue, unless its
+/// discipline shapes. A setting for all links applies only if this function returns true, except `trace.packets`.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

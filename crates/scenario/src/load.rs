@@ -12,9 +12,9 @@ use units::Time;
 const BACKGROUND: [u8; 2] = [1, 8];
 
 impl Scenario {
-    /// Returns the period in which applications other than ping load the network. It begins at their earliest `start`
-    /// (0 s if there are none). It ends at their latest `stop` or end of a `length`, or with the run if one of them has
-    /// neither.
+    /// Returns the period in which applications other than ping load the network. It begins at the earliest `start` of
+    /// these applications, and ends when the last of them reaches its `stop`, or the end of its `length`. The end is
+    /// [`Time::NEVER`] if one of them has neither. Without such applications, the period is from 0 s to `NEVER`.
     pub fn load(&self) -> Range<Time> {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);

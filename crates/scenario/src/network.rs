@@ -1,7 +1,7 @@
 //! A scenario resolved into a network: numbered nodes, one-way links, next hops, and applications at their nodes.
 //!
-//! Names are replaced by numbers only here; the checks of a scenario, the simulator and the live bench all use a network. A
-//! node's number is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an
+//! Numbers replace names here. The checks of a scenario, the simulator and the live bench all use a network. A node's
+//! number is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an
 //! application's number its index in [`Scenario::app`].
 
 use crate::app::App;
@@ -76,14 +76,14 @@ pub struct NetworkApp {
     pub from: u16,
     /// Nodes of the servers.
     pub to: Vec<u16>,
-    /// Stacks of the client and of the servers after their negotiation, as indices into [`Network::stacks`]. For an
-    /// application that sends only datagrams, these are the stacks as declared.
+    /// Stacks of the client and of the servers after their negotiation, as indices into [`Network::stacks`]. For
+    /// traffic that is always datagrams ([`traffic::Traffic::is_datagrams`]), these are the stacks as declared.
     pub stacks: [u16; 2],
     /// The same stacks as declared, before the two ends negotiate.
     pub offered: [u16; 2],
     /// Start time, as drawn with the scenario's seed.
     pub start: Time,
-    /// Time from which the application starts nothing new; [`Time::NEVER`] if it goes on until the end of the run.
+    /// The application's `stop`, from which it starts nothing new; [`Time::NEVER`] if it has no `stop`.
     pub stop: Time,
     /// The application's random stream.
     pub rng: Rng,
@@ -368,7 +368,7 @@ mod tests {
     fn where_a_path_ends_without_its_node() {
         let text = DIAMOND.replace("both_ways = true", "").split("[app.x]").next().unwrap().to_owned();
         let n = Network::resolve(&crate::typed::typed(crate::parse::parse(&text, Format::Toml).unwrap()).unwrap());
-        // the link is one-way, so no link leads from b to a
+        // all links are one-way now, and none of them begins at b
         assert_eq!(n.unwrap().path(1, 0), Err(Some(1)));
         let round = "[[route]]\nat = 'a'\nto = 'b'\nvia = 'one'\n[[route]]\nat = 'c'\nto = 'b'\nvia = '~one'\n";
         let text = format!("{}{round}", DIAMOND.split("[app.x]").next().unwrap());

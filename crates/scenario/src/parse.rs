@@ -37,7 +37,7 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
-/// A tree whose tables have each key only once. JSON's own reader keeps the last of several values.
+/// A tree that is refused if a table has a key twice. `serde_json` itself would keep the last value of the key.
 struct Unique(Value);
 
 impl<'de> Deserialize<'de> for Unique {

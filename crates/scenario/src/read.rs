@@ -12,9 +12,12 @@ use crate::typed::typed;
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// Sets the value at a dotted path, and creates tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`,
-/// `{ limit = "21p" }`). A value that is not TOML is taken as plain text, unless it begins like a table or a list. If
-/// the path leads into a list, its next part is the index of an item.
+/// Sets the value at a dotted path, and creates tables as needed. To enter a list, the path contains the index of an
+/// item. The value is parsed as TOML (`5`, `true`, `"5mbit"`, `{ limit = "21p" }`). If it is not TOML, it is plain
+/// text.
+///
+/// Errors: a date or a number that is not finite; an integer that TOML cannot express; a value that begins like a table
+/// or a list but is not TOML; a path that does not suit the tree.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! The service of a link. A file has one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none of them; the typed
-//! scenario has a [`Service`].
+//! The service of a link. In a file, the table of a link has at most one of the keys `shaper`, `docsis`, `docsis31` and
+//! `delivery`. The typed [`Link`](crate::Link) has a [`Service`] instead.
 
 use docsis::{Docsis31Params, DocsisParams};
 use port::{Delivery, Service, Shaper};
@@ -14,7 +14,8 @@ const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 /// The services that replace the link's `rate`. A link with such a service has no `rate`.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds a rule to the schema of a link: a link has at most one of the service keys.
+/// Adds two rules to the schema of a link: it has at most one of the service keys, and no `rate` with a service that
+/// replaces the rate.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });
@@ -35,7 +36,7 @@ pub(crate) struct Keys<'a> {
     /// A shaper between the queue and the wire: two token buckets (a table), or `htb`.
     #[serde(default)]
     shaper: Option<&'a Shaper>,
-    /// A DOCSIS 3.0 cable modem, which sends upstream, between the queue and the wire.
+    /// The upstream of a DOCSIS 3.0 cable modem, between the queue and the wire.
     #[serde(default)]
     docsis: Option<&'a DocsisParams>,
     /// A DOCSIS 3.1 upstream between the queue and the wire, or a downstream if its table has the key `downstream`. It

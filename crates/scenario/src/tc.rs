@@ -56,7 +56,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
     let discipline = link.queue.in_tc(link.sustained_rate());
-    // with offloads, the queue would count several segments, joined by an offload, as one packet
+    // with these offloads, the queue would count several segments as one packet
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");

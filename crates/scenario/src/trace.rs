@@ -1,4 +1,4 @@
-//! Traces of a run's internal state over time. No result depends on them.
+//! Traces of a run's internal state over time. They change no result except the number of events.
 
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use units::Duration;
 
-/// Maximum number of readings in a trace: about 160 MB for the 20 columns of a link.
+/// Maximum number of readings of each link or flow at a fixed interval: about 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
 /// Records internal state over time: the state of control laws (AQM) and of TCP senders, and what happens to each
@@ -16,18 +16,18 @@ pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
-    /// Links whose queue and control law are recorded in the table `trace_links`: names, or true for every link that
-    /// can hold a queue.
+    /// Links whose queue and control law are recorded in the table `trace_links`: names, or true for every link with
+    /// a rate, a shaper, a modem or a `delivery`.
     pub links: Which,
     /// Links for which the active queues of flows (or classes) are recorded in the table `trace_queues`: names, or true
-    /// for every link that can hold a queue.
+    /// for every link with a rate, a shaper, a modem or a `delivery`.
     pub queues: Which,
     /// Applications whose TCP senders, or whose rate controller of `media`, are recorded in the table `trace_flows`:
     /// names, or true for all.
     pub flows: Which,
     /// Links whose packets are recorded one by one: names, or true for every link. A packet is recorded when it is
-    /// enqueued, dequeued, dropped or marked. A packet with payload is also recorded when it is delivered to its host.
-    /// The records are Parquet files in the result's folder.
+    /// enqueued, dequeued, dropped or marked. If any link is selected, the delivery of every packet with payload to its
+    /// host is also recorded, whatever its links. The records are Parquet files in the result's folder.
     pub packets: Which,
     /// Time between two readings of the state, or "change" for a reading after each event that changed the state. On a
     /// link whose queue has no law, such as drop-tail, the state is the backlog and the counts.

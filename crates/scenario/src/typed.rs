@@ -27,7 +27,8 @@ pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
 fn explain(path: &str, message: &str) -> Problem {
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "keyword")] {
         let Some(rest) = message.strip_prefix(start) else { continue };
-        // the name comes from the user and may contain any text, so its end is the last place where serde's text begins
+        // the name comes from the user and may itself contain this text of serde, so the name ends where the text last
+        // occurs
         let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
         let Some((given, rest)) = ends.map(|at| rest.split_at(at)) else { continue };
         let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The factor of two allows for losses and their retransmissions. Transfers with the same slowest link share its rate. Traffic
-//! without any limit (window, rate or pause) would be sent forever without advancing the simulated time. Such a scenario is
-//! refused, and so is a scenario with more packets than [`Scenario::max_packets`], more packets at one moment than
-//! [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
+//! that nothing limits (no rate, delay, pause or count) would be sent forever without advancing the simulated time.
+//! Such a scenario is refused, and so is a scenario with more packets than [`Scenario::max_packets`], more packets at
+//! one moment than [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
 
 use crate::declare::Scenario;
 use crate::link::Link;
@@ -54,8 +54,10 @@ struct Packets {
     all: f64,
     /// Number of packets that may arrive at the same moment.
     together: f64,
-    /// Index of the link that limits the application's rate. The slowest link of each path limits this path, and the
-    /// fastest of these links limits the application. `None` if there is a path on which no link has a rate.
+    /// Index of the link that limits the application's rate. In the direction of the data, the slowest link of each
+    /// path limits this path; the fastest of these links limits the application. With data in both directions, a path
+    /// counts with the faster of its two slowest links. `None` if a path has no link with a rate in a direction of the
+    /// data.
     slowest: Option<usize>,
 }
 
@@ -144,9 +146,9 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.wire.mss.min(server.wire.mss));
-        // the rates of a path are upper bounds on the mean rates over the time `left`. It ends with the run, because
-        // transfers in progress at `stop` continue. It does not begin with the run, because the mean rate of a whole
-        // run would be too low for a recorded trace that carries most of its bytes near the end
+        // the rates of a path are upper bounds on the mean rates over the time `left`. This time ends with the run,
+        // because transfers in progress at `stop` continue. It does not begin with the run, because the mean rate of a
+        // whole run would be too low for a recorded trace that carries most of its bytes near the end
         let left = Duration(self.duration.0.saturating_sub(start));
         let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, left)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();

@@ -14,7 +14,7 @@ pub fn exponential(rng: &mut Rng, mean: f64) -> f64 {
 
 /// Draws from the normal distribution using Marsaglia's polar method, which needs no sine.
 pub fn normal(rng: &mut Rng, mean: f64, sd: f64) -> f64 {
-    // Each try succeeds with probability pi/4; 200 failures in a row have probability 1e-134.
+    // Each try succeeds with probability pi/4; 200 failures in a row have probability 2e-134.
     for _ in 0..200 {
         let u = 2.0 * rng.unit() - 1.0;
         let v = 2.0 * rng.unit() - 1.0;

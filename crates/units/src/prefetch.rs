@@ -3,7 +3,7 @@ pub const LINE: usize = 64;
 
 /// Prefetches the cache line `offset` bytes after the start of `place`, without waiting for it.
 ///
-/// This is only a hint: it changes no value, and does nothing on processors without such an instruction.
+/// This is only a hint: it changes no value, and does nothing on processors other than x86-64.
 #[inline(always)]
 #[allow(unsafe_code, reason = "reads nothing and is valid for every address; `hint::prefetch_read` is not stable yet")]
 pub fn prefetch<T>(place: &T, offset: usize) {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 /// Maximum number of characters that a message quotes from a user's text.
 const SHOWN: usize = 80;
-/// Maximum number of characters in a message; a longer message is truncated.
+/// Maximum number of characters of a printed problem, including its path; a longer one is truncated.
 const LINE: usize = 1500;
 
 /// Prepares a user's text for a message: keeps at most 80 characters, with `...` after them if the text is longer, and escapes

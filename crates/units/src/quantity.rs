@@ -28,7 +28,7 @@ const RATES: &Units = &[
     (&["gbit", "Gbit", "Gbps"], 1_000_000_000),
     (&["tbit", "Tbit", "Tbps"], 1_000_000_000_000),
 ];
-/// Units of a probability in a scenario. The number beside each unit expresses probability 1 in that unit: 1 or 100%.
+/// Units of a probability in a scenario. Each has the number that means probability 1: 1 without a unit, 100 with `%`.
 const SHARES: &Units = &[(&[""], 1), (&["%"], 100)];
 /// Unit suffixes of packet counts in a scenario.
 const PACKETS: &[&str] = &["p", "pkt", "packets"];

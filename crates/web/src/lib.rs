@@ -1,5 +1,5 @@
-//! The simulator for a web page: text is exchanged through linear memory. At most one run, and one recording or search, is in
-//! progress.
+//! The simulator as a WebAssembly module for a web page. Text is exchanged through the linear memory of the module. At
+//! most one run, and one recording or search, is in progress.
 //!
 //! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function whose arguments are numbers, and
 //! reads [`bl_output_length`] bytes of answer at [`bl_output`]. Unless stated otherwise, answers are JSON objects; below, their
@@ -65,8 +65,9 @@ pub extern "C" fn bl_describe() {
 }
 
 /// Reads a scenario from the input, which is TOML if `json` is 0, otherwise JSON. Answer: `{"tree", "resolved"}`, where
-/// `tree` is the parsed text, and `resolved` the scenario with all its default values. If the text can be parsed but is
-/// not a valid scenario, the answer is `{"tree", "problems"}`.
+/// `tree` is the parsed text with every queue as a table, and `resolved` the scenario with all its default values. If
+/// the text contains a null, `tree` is instead the scenario without its default values. If the text can be parsed but
+/// is not a valid scenario, the answer is `{"tree", "problems"}`, with `tree` exactly as parsed.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_read(json: u32) {
     use scenario::read::{self, Format};

@@ -1,4 +1,4 @@
-//! Tests the messages for changes that a link cannot make: each names a change that the link can make.
+//! Tests the messages for changes that a link cannot make. Each message says what to write instead.
 
 use scenario::read::{self, Format};
 

@@ -1,4 +1,4 @@
-//! Tests scenarios in JSON: what TOML's syntax refuses or allows must not depend on the format.
+//! Tests that JSON is read like TOML: keys given twice, byte order marks and integers beyond the limit.
 
 use scenario::read::{self, Format};
 

@@ -97,7 +97,7 @@ fn names_cannot_leave_their_comment() {
     }
 }
 
-/// The line of each change, without "#     ".
+/// Returns all lines from the first change on, without "#     ".
 fn at_changes(link: &str) -> Vec<String> {
     let text = scenario(link).tc(Some("up")).unwrap();
     let from = text.find("# at ").unwrap();

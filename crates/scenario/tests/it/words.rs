@@ -1,6 +1,6 @@
-//! Tests the short form of a table ("word or table" in docs/scenario.md). A word such as `'fq_codel'` stands for the table
-//! `{ fq_codel = {} }`, in which every parameter has its default. A queue's text may also set parameters, as with tc. The
-//! message about an invalid word says what is valid.
+//! Tests the short form of a table ("keyword or table" in docs/scenario.md). A word such as `'fq_codel'` stands for the
+//! table `{ fq_codel = {} }`, in which every parameter has its default. A queue's text may also set parameters, as with
+//! tc. The message about an invalid word says what is valid.
 
 use scenario::read::{self, Format};
 
