@@ -119,6 +119,16 @@ def test_bytes_and_marks_arrive():
     assert result.summary["apps"]["cubic"]["goodput_mbit"] > 5
 
 
+def test_an_endpoint_starts_with_the_run_whatever_the_spread():
+    network = Network(bloatlab.parse(LINE.replace('start_spread = "0s"', 'start_spread = "1s"')))
+    receiver = Ticker()
+    sender = Ticker(network.add_endpoint("server", receiver))
+    network.add_endpoint("client", sender)
+    network.finish()
+    assert sender.sent == 800
+    assert receiver.log[0][0] == 10_822_400
+
+
 def test_a_run_in_steps_is_the_same_run():
     straight, one, _ = ticking()
     stepped, two, _ = ticking()

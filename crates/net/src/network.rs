@@ -51,8 +51,7 @@ struct Place {
     app: u16,
     /// Indices of the endpoints at other nodes, in the order in which the application's `to` lists their nodes.
     peers: Vec<usize>,
-    /// Time of the next wake that is not obsolete; `NEVER` if there is none. The initial value is the start of the run,
-    /// which is the time of the first wake unless the scenario's `start_spread` delays it.
+    /// Time of the next wake that is not obsolete; `NEVER` if there is none. The first wake is at the start of the run.
     armed: Time,
     moment: Moment,
 }
@@ -328,8 +327,11 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     let params =
         EndpointParams { mtu: units::Bytes(own.mtu as u64), ..EndpointParams::supplied(own.address.port(), ports) };
     let nodes: Vec<&str> = peers.iter().map(|peer| peer.node.as_str()).collect();
-    // missing keys get the same defaults as in a scenario file
-    let tree = serde_json::json!({ "from": own.node, "to": nodes, "traffic": { "endpoint": &params } });
+    // missing keys get the same defaults as in a scenario file. The code of an endpoint is first called at the start of
+    // the run, so the scenario's `start_spread` does not apply
+    let tree = serde_json::json!({
+        "from": own.node, "to": nodes, "start_spread": "0s", "traffic": { "endpoint": &params },
+    });
     let mut app = scenario::read::app(tree).map_err(|p| Problem::new(at(), p.to_string()))?;
     app.traffic = Traffic::Endpoint(params);
     Ok(app)
