@@ -142,7 +142,7 @@ def run(
     """
 
 class DeliveryTrace(TypedDict):
-    """A mahimahi trace in the compact form of a scenario's `source`, with its statistics."""
+    """A mahimahi trace in the compact form that a scenario stores under `source`, with its statistics."""
 
     compact: str
     lines: int
@@ -151,7 +151,7 @@ class DeliveryTrace(TypedDict):
     gaps_over_100ms: int
 
 def delivery_trace(text: str) -> DeliveryTrace:
-    """Read a trace in mahimahi's format, or in the compact form of a scenario's `source`.
+    """Read a trace in mahimahi's format, or in the compact form that a scenario stores under `source`.
 
     Raises `ValueError` with two arguments: the number of the line (in the compact form, of the entry), and the mistake.
     """
@@ -159,8 +159,8 @@ def delivery_trace(text: str) -> DeliveryTrace:
 def delivery_file(resolved: str, link: str) -> str:
     """Return the delivery opportunities of a link as the text of a mahimahi file.
 
-    The duration and the seed of the scenario (canonical JSON) determine the opportunities. Raises `ScenarioError` for
-    an unknown link, for a link with a rate, and for a duration without an opportunity.
+    The file covers the duration of the scenario (canonical JSON); random opportunities are drawn with its seed. Raises
+    `ScenarioError` for an unknown link, for a link with a rate, and for a duration without an opportunity.
     """
 
 class ClassFailure(Exception):  # noqa: N818  users see it as a ClassError
@@ -200,7 +200,7 @@ class ControllerStart:
         """True if the stack paces segments regardless of the controller."""
     @property
     def counts_marks(self) -> bool:
-        """True if ACKs report the number of CE marks."""
+        """True if `ecn_feedback` selects ACKs that report the number of CE marks, whether or not ECN is in use."""
 
 @final
 class ControllerMoment:
@@ -257,10 +257,10 @@ class ControllerSample:
         """Segments newly delivered. This, `ce_packets` and `ce_bytes` are set only if ECN is in use."""
     @property
     def ce_packets(self) -> int:
-        """CE-marked packets reported by this ACK."""
+        """CE-marked packets reported by this ACK. Without AccECN: all segments delivered by an ACK with ECE."""
     @property
     def ce_bytes(self) -> int:
-        """Payload bytes of the CE-marked packets reported by this ACK."""
+        """Payload bytes of the packets in `ce_packets`; an estimate if AccECN is used without its option."""
     @property
     def rtt_us(self) -> int | None:
         """Round-trip time measured by this ACK, microseconds; None if it measures none."""
@@ -281,21 +281,27 @@ class ControllerSample:
         """SND.UNA: all bytes below this sequence number are acknowledged."""
     @property
     def next(self) -> int:
-        """The next new byte to send."""
+        """SND.NXT: sequence number of the next new byte to send."""
     @property
     def rests(self) -> bool:
-        """True if the window must not grow on this ACK; `on_ack`'s result is then ignored. False with `repair`."""
+        """True if the window must not grow on this ACK. False with the need `repair`.
+
+        If true, only `probing_delay` of the result of `on_ack` is used.
+        """
     @property
     def cwnd_limited(self) -> bool:
-        """True if the window limited the sender. Otherwise the window must not grow."""
+        """True if the window limited the sender, by the rule of `cwnd_validation`; always true with `off`.
+
+        If false, the window must not grow.
+        """
     @property
     def window_filled(self) -> bool:
         """True if the window stopped the sender at some time in the current round trip."""
     @property
     def state(self) -> str:
-        """State of the sender before this ACK: "open", "cwr", "recovery" or "loss".
+        """State of the sender before it responds to losses and marks: "open", "cwr", "recovery" or "loss".
 
-        If the class lists `repair` in its needs: the state after the sender has responded to losses.
+        If the class lists `repair` in its needs: the state after the response to losses.
         """
     @property
     def rate(self) -> ControllerRate | None:
@@ -311,7 +317,7 @@ class ControllerSample:
 
 @final
 class ControllerRate:
-    """A delivery rate sample."""
+    """A delivery rate sample, taken from the newest segment that the ACK acknowledges, cumulatively or by SACK."""
 
     @property
     def bytes(self) -> int:
@@ -324,7 +330,10 @@ class ControllerRate:
         """Bytes that had been delivered when the newest acknowledged segment was sent."""
     @property
     def app_limited(self) -> bool:
-        """True if the application limited the sending rate when the newest acknowledged segment was sent."""
+        """True if the application limited the sending rate when the newest acknowledged segment was sent.
+
+        Also true if `probing_delay` was true then.
+        """
     @property
     def rtt_us(self) -> int | None:
         """Round-trip time, microseconds.
@@ -357,7 +366,7 @@ class ControllerLoss:
         """Bytes declared lost since the segment was sent, including the segment."""
     @property
     def app_limited(self) -> bool:
-        """True if the application limited the sending rate when the segment was sent."""
+        """True if the application limited the sending rate, or `probing_delay` was true, when the segment was sent."""
     @property
     def total_delivered(self) -> int:
         """Bytes delivered since the connection began."""
@@ -402,7 +411,7 @@ class Drive:
         """Segments that may leave back to back at the pacing rate; 1 at first."""
     @property
     def max_payload(self) -> int | None:
-        """Largest payload of a new segment, bytes."""
+        """Largest payload of a new segment, bytes; 0: the MSS."""
     @property
     def reduction(self) -> bool | None:
         """True if the sender itself reduces the window after congestion and idle periods, not only after timeouts."""
@@ -431,7 +440,7 @@ class LawPacket:
         """Differentiated services code point, 0 to 63."""
     @property
     def pure_ack(self) -> bool:
-        """True for a TCP segment without payload, SYN and FIN."""
+        """True for a TCP segment without payload, and without SYN, FIN and RST."""
 
 @final
 class LawView:
@@ -445,13 +454,13 @@ class LawView:
         """Queueing delay of the call's packet so far, ns; 0 for an arrival or a tick."""
     @property
     def packets(self) -> int:
-        """Packets in the queue, not counting the call's packet."""
+        """Packets in the queue (or in all queues, see `law_sees`), not counting the call's packet."""
     @property
     def bytes(self) -> int:
-        """Bytes in the queue, not counting the call's packet."""
+        """Bytes in the queue (or in all queues, see `law_sees`), not counting the call's packet."""
     @property
     def rate(self) -> int:
-        """Rate of the link, bit/s; the sustained rate of a shaper or modem."""
+        """Sustained rate of the shaper or modem, otherwise the (mean) rate of the link, bit/s."""
     @property
     def downstream_ns(self) -> int:
         """Further delay of a packet that leaves the queue now, ns: the wait in a modem's transmit queue."""
@@ -521,8 +530,8 @@ def tc_commands(resolved: str, link: str | None = None) -> str:
 def link_rates(resolved: str) -> dict[str, tuple[int | None, int | None]]:
     """Return the rates of each link of a scenario in bit/s, None for a rate that the link does not have.
 
-    The first is the lowest of the rates of the wire, of the shaper or modem, and of the queue's own shaper; the second
-    is the rate of the queue's own shaper. Raises `ScenarioError`.
+    The first is the lowest of the rates of the wire, of the shaper, modem or delivery opportunities, and of the queue's
+    own shaper; the second is the rate of the queue's own shaper. Raises `ScenarioError`.
     """
 
 def tc_table(text: str) -> str | None:
@@ -584,7 +593,10 @@ class DrivenRun:
     def active(self, app: str, flow: int) -> list[int]:
         """Return the numbers of a flow's connections over which payload may still arrive."""
     def sent(self, app: str, flow: int, reverse: bool) -> dict[str, int]:
-        """Return what a flow's clients have sent over all its connections; if `reverse`, what its servers have sent."""
+        """Return the totals of a flow's clients (if `reverse`, of its servers) over all its connections.
+
+        They are payload delivered, retransmissions, timeouts, and CE-marked packets reported by ACKs.
+        """
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
@@ -619,7 +631,7 @@ class Datagram:
         """ECN field on arrival: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE."""
     @property
     def data(self) -> bytes:
-        """The bytes, as they were sent."""
+        """The bytes that the sender supplied. If they are a whole IP packet, its ECN field is set to `ecn`."""
 
 @final
 class NetworkRun:
@@ -635,7 +647,7 @@ class NetworkRun:
         """Time that the run has reached, ns."""
     @property
     def over(self) -> bool:
-        """True after the end of the run, or the failure of an endpoint."""
+        """True after `finish`, or after the failure of an endpoint."""
     @property
     def scenario(self) -> str:
         """The scenario as canonical JSON. Once the network has run, it has an application for each endpoint."""
@@ -726,7 +738,7 @@ class Discipline:
     def probe(self) -> dict[str, Any]:
         """Return the discipline's state, with the names and units of a trace (docs/traces.md).
 
-        For a discipline with inner queues, `queues` is a list with the state of each active one.
+        For a discipline with inner queues, `queues` is a list with the states of its classes or of its active queues.
         """
     def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
         """Dequeue the next packet; return it, or None if no packet leaves, and the resulting drops and marks."""
@@ -773,7 +785,7 @@ class TcpSender:
     def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
         """Add `bytes` to the data to send; return the segments that leave at once."""
     def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ..., ece: bool = False) -> list[SentSegment]:
-        """Process an ACK of all bytes below `number`, and of the SACK blocks above it, each a tuple (start, end).
+        """Process an ACK of all bytes below `number`, with SACK blocks (also a DSACK block), each a tuple (start, end).
 
         `ece` is the echo of a CE mark, for a stack with `ecn`. Returns the segments that leave.
         """

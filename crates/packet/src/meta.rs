@@ -280,8 +280,7 @@ impl PacketMeta {
         self.tos = self.tos & !3 | ecn as u8;
     }
 
-    /// Marks the packet with CE and returns true if the packet is ECN-capable. Otherwise leaves the packet unchanged
-    /// and returns false.
+    /// If the packet is ECN-capable, marks it with CE and returns true. Otherwise leaves it unchanged and returns false.
     #[inline]
     pub fn mark_ce(&mut self) -> bool {
         let capable = self.tos & 3 != 0;

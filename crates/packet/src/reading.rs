@@ -1,11 +1,12 @@
 //! Readings of an algorithm's internal state: named values, each with its unit.
 //!
-//! A law, a discipline or a congestion controller reports its state in its `probe()`. It always reports the same names in the
-//! same order, so readings form a table. The names are those in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit
-//! becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
+//! A law, a discipline or a congestion controller reports its state in its `probe()`. Built-in algorithms always report
+//! the same names in the same order, so readings form a table. The names are those in common use (`tc -s qdisc`,
+//! `ss -i`, the RFC). The unit becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe
+//! changes nothing.
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
-//! for each queue or class ([`Reading::queue`]).
+//! for each class, or for each queue that is active ([`Reading::queue`]).
 //!
 //! State that a table or plot shows over time is also reported as a [`Sample`], which has the same form for all algorithms.
 
@@ -66,7 +67,7 @@ impl Unit {
         self.row().1
     }
 
-    /// Returns the minimum difference that matters.
+    /// Returns the smallest difference between two results that matters to a user; 0 if every difference matters.
     pub const fn least(self) -> f64 {
         self.row().2
     }
@@ -107,7 +108,7 @@ pub enum Sample {
     Path(PathModel),
 }
 
-/// The model of the path that a congestion controller derives from its samples.
+/// A congestion controller's model of the path, derived from measured delivery rates and round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathModel {
     /// The controller's phase, such as "startup".
@@ -121,7 +122,7 @@ pub struct PathModel {
 }
 
 impl PathModel {
-    /// Builds a model from estimates in bytes per second and microseconds.
+    /// Builds a model from rates in bytes per second, and a round-trip time in microseconds.
     pub fn new(mode: &'static str, pacing_rate: f64, btl_bw: f64, rt_prop_us: Option<u32>) -> Self {
         let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
         let rt_prop = Duration::from_micros(rt_prop_us.unwrap_or(0).into());
@@ -146,7 +147,7 @@ enum Instrument<'a> {
 
 impl<'a> Reading<'a> {
     /// Begins a reading at time `now` that passes every value to the callback `to`. If `queues` is true, the reading
-    /// also includes the values of each inner queue.
+    /// also includes the values of inner queues.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to: Instrument::Values(to) }
     }

@@ -26,7 +26,7 @@ pub(crate) struct ControllerStart {
     whole_segments: bool,
     /// True if the stack paces segments regardless of the controller.
     paced: bool,
-    /// True if ACKs report the number of CE marks.
+    /// True if `ecn_feedback` selects ACKs that report the number of CE marks, whether or not ECN is in use.
     counts_marks: bool,
 }
 
@@ -113,9 +113,9 @@ sample_properties! {
     ecn: bool = |s| s.ecn;
     /// Segments newly delivered. This property, `ce_packets` and `ce_bytes` are set only if ECN is in use.
     segments: u32 = |s| s.segments;
-    /// CE-marked packets reported by this ACK.
+    /// CE-marked packets reported by this ACK. Without AccECN, all segments delivered by an ACK with ECE count as marked.
     ce_packets: u32 = |s| s.ce_packets;
-    /// Payload bytes of the CE-marked packets reported by this ACK.
+    /// Payload bytes of the packets in `ce_packets`; an estimate if AccECN is used without its option.
     ce_bytes: u64 = |s| s.ce_bytes;
     /// Round-trip time measured by this ACK, microseconds; None if the ACK yields no measurement.
     rtt_us: Option<u32> = |s| s.rtt_us;
@@ -130,17 +130,18 @@ sample_properties! {
     in_flight: u64 = |s| s.in_flight;
     /// SND.UNA: all bytes below this sequence number are acknowledged.
     una: u64 = |s| s.una;
-    /// The next new byte to send.
+    /// SND.NXT: sequence number of the next new byte to send.
     next: u64 = |s| s.next;
-    /// True if the window must not grow on this ACK; the return value of `on_ack` is then ignored. Always false with
-    /// `repair`.
+    /// True if the window must not grow on this ACK; of the return value of `on_ack`, only `probing_delay` is then used.
+    /// Always false if the class lists `repair` in its needs.
     rests: bool = |s| s.rests;
-    /// True if the window limited the sender. Otherwise the window must not grow.
+    /// True if the window limited the sender, by the rule of `cwnd_validation`; always true with `off`. If false, the
+    /// window must not grow.
     cwnd_limited: bool = |s| s.cwnd_limited;
     /// True if the window stopped the sender at some time in the current round trip.
     window_filled: bool = |s| s.window_filled;
-    /// State of the sender: "open", "cwr", "recovery" or "loss". It is the state before this ACK; if the class lists
-    /// `repair` in its needs, the state after the sender has responded to losses.
+    /// State of the sender: "open", "cwr", "recovery" or "loss". It is the state before the sender responds to losses
+    /// and marks; if the class lists `repair` in its needs, the state after the response to losses.
     state: &'static str = |s| s.state.word();
     /// Delivery rate, if this ACK yields a sample. This property, `total_delivered` and `held_back_ns` are set only if
     /// the class lists `rates` in its needs.
@@ -151,7 +152,8 @@ sample_properties! {
     held_back_ns: u64 = |s| s.held_back.0;
 }
 
-/// A delivery rate sample.
+/// A delivery rate sample. It is taken from the segment that was sent last among the segments that the ACK acknowledges,
+/// cumulatively or by SACK.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct ControllerRate(tcp::RateSample);
 
@@ -172,7 +174,8 @@ impl ControllerRate {
     fn prior_delivered(&self) -> u64 {
         self.0.prior_delivered
     }
-    /// True if the application limited the sending rate when the newest acknowledged segment was sent.
+    /// True if the application limited the sending rate when the newest acknowledged segment was sent, or if
+    /// `probing_delay` was true then.
     #[getter]
     fn app_limited(&self) -> bool {
         self.0.app_limited
@@ -209,7 +212,7 @@ pub(crate) struct ControllerLoss {
     tx_in_flight: u64,
     /// Bytes declared lost since the segment was sent, including the segment.
     lost: u64,
-    /// True if the application limited the sending rate when the segment was sent.
+    /// True if the application limited the sending rate, or `probing_delay` was true, when the segment was sent.
     app_limited: bool,
     /// Bytes delivered since the connection began.
     total_delivered: u64,
@@ -228,7 +231,7 @@ pub(crate) struct PythonDrive {
     pacing_rate: Option<f64>,
     /// Number of segments that leave back to back before the pacer waits; 1 until the controller sets another value.
     quantum: Option<u32>,
-    /// Largest payload of a new segment, bytes.
+    /// Largest payload of a new segment, bytes; 0 stands for the MSS.
     max_payload: Option<u16>,
     /// True if the sender itself reduces the window after congestion and idle periods; false if only the controller
     /// sets the window. After a timeout, the sender reduces the window in both cases.
@@ -237,8 +240,8 @@ pub(crate) struct PythonDrive {
     probing_delay: bool,
 }
 
-/// Defines functions that read a number for an argument of `Drive`. Python's own message about a number that is too large
-/// or negative does not name the argument.
+/// Defines functions that read a number for an argument of `Drive`. For a number that is too large or negative, their
+/// error message names the argument, which Python's own message does not.
 macro_rules! arguments {
     ($($name:ident: $Type:ty, $valid:literal;)*) => {
         $(fn $name(given: &Bound<'_, PyAny>) -> PyResult<Option<$Type>> {
@@ -293,9 +296,9 @@ impl PythonDrive {
 /// draws from it.
 type Stream = Arc<Mutex<Rng>>;
 
-/// Supplies the Python controller of each stack in `scenario` that has a Python class; returns true if any stack has
-/// one. `find` returns the class for a key "tcp.NAME", where NAME is the name of the stack.   Errors: a class names an
-/// unknown feature of the stack.
+/// Supplies the controllers of the stacks in `scenario` that name a Python class; returns true if any were supplied.
+/// `find` returns the class for a key "tcp.NAME", where NAME is the name of the stack. A stack whose class is missing is
+/// left as it is.   Errors: a class names an unknown feature of the stack.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> PyResult<bool> {
     let mut any = false;
     for (name, stack) in scenario.tcp.iter_mut().filter(|(_, stack)| stack.has_outside()) {
@@ -360,7 +363,8 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// The columns that a trace of senders can have with any controller (sim/src/trace.rs, tcp/src/endpoint.rs).
+/// The trace's own columns in its table of senders, whose names a controller must not use (sim/src/trace.rs,
+/// tcp/src/endpoint.rs).
 const COLUMNS: [&str; 18] = [
     "t_s",
     "app",
@@ -511,8 +515,8 @@ impl PythonController {
     }
 
     /// Converts `answer`, the return value of `method`, to the sender's [`Drive`]. If `answer` is a plain number,
-    /// `number` says which variable it sets. `checked` is false if the sender ignores the output; a value out of range is
-    /// then no error (but a value of a wrong type is), and the pacing stays as it is.
+    /// `number` says which variable it sets. `checked` is false if the sender uses only `probing_delay` of the output; a
+    /// value out of range is then no error (but a value of a wrong type is), and the pacing stays as it is.
     fn drive(
         &mut self,
         method: Method,

@@ -6,9 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use units::{Problem, shown};
 
-/// Reads a trace in mahimahi's format, or in the compact form of a scenario's `source`. Returns a dict with the trace's
-/// compact form (`compact`) and its statistics (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises
-/// `ValueError` with the number of the invalid line and a description of the mistake.
+/// Reads a trace in mahimahi's format, or in the compact form that a scenario stores under `source`. Returns a dict with
+/// the trace's compact form (`compact`) and its statistics (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`).
+/// Raises `ValueError` with the number of the invalid line (in the compact form, of the invalid entry) and a description
+/// of the mistake.
 #[pyfunction]
 pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let read = if text.starts_with('+') { Lines::read_compact(text) } else { Lines::read(text) };
@@ -23,7 +24,7 @@ pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound
 }
 
 /// Returns the delivery opportunities of a link as the text of a mahimahi file. `resolved` is the scenario as canonical JSON (see
-/// `resolve`); its duration and seed determine the opportunities.
+/// `resolve`). The file covers the scenario's duration; random opportunities are drawn with its seed.
 #[pyfunction]
 pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
     let scenario = crate::error::scenario_of(resolved)?;

@@ -19,7 +19,7 @@ pub(crate) struct DrivenRun {
 
 impl DrivenRun {
     /// Calls `act`. Releases the GIL, unless the run has code in Python. Raises the exception of a signal handler
-    /// (Ctrl-C), or the first error in the run's Python code.
+    /// (Ctrl-C), the first error in the run's Python code, or the error of `act`.
     fn advance(
         &mut self,
         py: Python<'_>,
@@ -137,8 +137,8 @@ impl DrivenRun {
         self.run.active(app, flow).map_err(wrong)
     }
 
-    /// Returns the state of a flow's sender as a dict. On the flow's latest open connection, this is the server's sender if
-    /// only the server has written data, otherwise the client's.
+    /// Returns, as a dict, the state of a sender on the flow's latest open connection: the server's sender if only the
+    /// server has written data, otherwise the client's.
     fn sender<'py>(&self, py: Python<'py>, app: &str, flow: usize) -> PyResult<Bound<'py, PyDict>> {
         let state = self.run.sender(app, flow).map_err(wrong)?;
         let probe = state.probe;
@@ -160,7 +160,8 @@ impl DrivenRun {
         Ok(d)
     }
 
-    /// Returns, as a dict, the data that a flow's clients (if `reverse`, its servers) have sent over all its connections.
+    /// Returns the totals of a flow's clients (if `reverse`, of its servers) over all its connections, as a dict: payload
+    /// delivered, retransmissions, timeouts, and CE-marked packets reported by ACKs.
     fn sent<'py>(&self, py: Python<'py>, app: &str, flow: usize, reverse: bool) -> PyResult<Bound<'py, PyDict>> {
         let sent = self.run.sent(app, flow, reverse).map_err(wrong)?;
         let d = PyDict::new(py);

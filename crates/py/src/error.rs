@@ -1,5 +1,5 @@
-//! The exceptions of the Python module, a function that reads a scenario, and the store for the first exception that a
-//! user's Python code raises in a run.
+//! The exceptions of the Python module, a function that reads a scenario, and the store for the first exception of a
+//! run.
 
 use pyo3::prelude::*;
 use scenario::Scenario;
@@ -44,7 +44,7 @@ pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first exception that Python code raised during a run.
+/// A store for the first exception of a run. Its clones are the same store.
 #[derive(Clone, Default)]
 pub(crate) struct FirstError(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
 
@@ -72,11 +72,11 @@ impl FirstError {
     }
 }
 
-/// The way in which a method of a user's object failed.
+/// A failure of a user's object.
 pub(crate) enum Mistake {
-    /// The method raised an exception.
+    /// An exception.
     Raised(PyErr),
-    /// The method returned an invalid value.
+    /// Any other mistake, such as an invalid return value or attribute. The text describes the mistake.
     Value(String),
 }
 

@@ -1,5 +1,5 @@
-//! Laws written in Python. Each law is an object of a user's class; the queue's calls of the law become calls of the
-//! object's methods (`object.rs`). After an error in any object of the run, all these laws pass every packet.
+//! Laws written in Python. Each law is an object of a user's class, whose methods the queue calls (`object.rs`). After
+//! an error in any object of the run, all these laws pass every packet.
 
 use crate::error::{Mistake, locked, shown, shown_or_missing};
 use crate::object::{Class, Object, shared_copy};
@@ -28,7 +28,7 @@ pub(crate) struct LawPacket {
     ect: bool,
     /// Differentiated services code point, 0 to 63.
     dscp: u8,
-    /// True for a pure ACK: a TCP segment without payload, SYN and FIN.
+    /// True for a pure ACK: a TCP segment without payload, and without SYN, FIN and RST.
     pure_ack: bool,
 }
 
@@ -45,16 +45,18 @@ pub(crate) struct LawView {
     /// Time of the call, ns.
     #[pyo3(get)]
     now_ns: u64,
-    /// How long the packet of the call has waited in the queue, ns; 0 if the call is for an arrival or a tick.
+    /// Time that the packet of the call has waited in the queue, ns; 0 for an arrival or a tick.
     #[pyo3(get)]
     sojourn_ns: u64,
-    /// Packets in the queue, not counting the packet of the call.
+    /// Packets in the queue, not counting the packet of the call. In a fair discipline, the parameter `law_sees` can
+    /// select all queues instead.
     #[pyo3(get)]
     packets: u32,
-    /// Bytes in the queue, not counting the packet of the call.
+    /// Bytes in the queue, not counting the packet of the call. `law_sees` applies here too.
     #[pyo3(get)]
     bytes: u64,
-    /// Rate of the link, bit/s. If the link has a shaper or a modem, this is its sustained rate.
+    /// Sustained rate of the link's shaper or modem, otherwise the rate of the link, bit/s. For a link with delivery
+    /// opportunities, the mean rate.
     #[pyo3(get)]
     rate: u64,
     /// Further delay of a packet that leaves the queue now, ns: the wait in a modem's transmit queue.
@@ -94,7 +96,8 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The columns that a trace of links and queues can have with any law (sim/src/trace.rs, port/src/port.rs).
+/// The trace's own columns in its tables of links and queues, whose names a law must not use (sim/src/trace.rs,
+/// port/src/port.rs).
 const COLUMNS: [&str; 13] = [
     "t_s",
     "link",
@@ -290,7 +293,8 @@ impl Law for PythonLaw {
     fn overflow(&mut self, now: Time) {
         self.call(Method::Overflow, now, |_, m| Ok(m.call1((now.0,))?.unbind()));
     }
-    /// Returns `next_tick_ns`, or the time of the last call if `next_tick_ns` was already past then.
+    /// Returns `next_tick_ns`, or the time of the last call if `next_tick_ns` was already past then. Returns `None` if no
+    /// tick is set, or after an error in any object of the run.
     fn next_tick(&self) -> Option<Time> {
         if self.object.class.error.is_set() { None } else { self.next_tick.map(|at| at.max(self.now)) }
     }

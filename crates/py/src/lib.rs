@@ -1,8 +1,8 @@
 //! The PyO3 module `bloatlab._core`. No other crate depends on Python.
 //!
-//! Scenarios are passed in as JSON (`resolve` also reads TOML). Results are a JSON summary and the columns of tables, as
-//! numpy arrays, which are copied once, or lists. A run releases the GIL, unless it has code in Python. `progress` is
-//! called with the GIL; an exception in `progress`, including Ctrl-C, stops the run.
+//! Scenarios are passed in as JSON (`resolve` also reads TOML). Results are a JSON summary and tables. Columns of numbers
+//! become numpy arrays (each copied once), and other columns become lists. A run releases the GIL, unless it has code in
+//! Python. `progress` is called with the GIL; an exception in `progress`, including Ctrl-C, stops the run.
 
 mod collisions;
 mod controller;
@@ -57,8 +57,8 @@ fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
 type LinkRates = (Option<u64>, Option<u64>);
 
 /// Returns two rates in bit/s for each link of a scenario (canonical JSON, see `resolve`). The first is the lowest of the rates
-/// of the wire, of the shaper or modem, and of the queue's own shaper. The second is the rate of the queue's own shaper. A rate
-/// that a link does not have is None.
+/// of the wire, of the shaper, modem or delivery opportunities, and of the queue's own shaper. The second is the rate of the
+/// queue's own shaper. A rate that a link does not have is None.
 #[pyfunction]
 fn link_rates(resolved: &str) -> PyResult<BTreeMap<String, LinkRates>> {
     let scenario = scenario_of(resolved)?;

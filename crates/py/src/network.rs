@@ -38,7 +38,7 @@ pub(crate) struct Datagram {
     sender: (String, u16),
     /// ECN field on arrival: 0 means not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
-    /// The bytes, as they were sent. If they are a whole IP packet, its ECN field equals `ecn`.
+    /// The bytes that the sender supplied. If they are a whole IP packet, the network has set its ECN field to `ecn`.
     data: Py<PyBytes>,
 }
 
@@ -231,7 +231,7 @@ impl NetworkRun {
         self.until.0
     }
 
-    /// True after the end of the run, or the failure of an endpoint.
+    /// True after `finish`, or after the failure of an endpoint.
     #[getter]
     fn over(&self) -> bool {
         self.over.is_some()

@@ -177,7 +177,8 @@ thread_local! {
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-/// The outer fork, which was in progress when this fork began. Restored when this fork ends, even by a panic.
+/// The fork, if any, that was in progress when another fork began within it. Dropping this value, even in a panic, makes
+/// the outer fork current again.
 struct Outer(Option<Fork>);
 
 impl Drop for Outer {

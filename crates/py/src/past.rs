@@ -1,4 +1,4 @@
-//! Runs of a sweep that share an initial segment, which is simulated once. A [`Past`] is such a segment; see
+//! Runs of a sweep that begin in the same way. Their common beginning, a [`Past`], is simulated only once; see
 //! `sim::Past`.
 
 use crate::error::{locked, scenario_of, wrong};

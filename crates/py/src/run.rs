@@ -171,7 +171,8 @@ impl Tables {
         self.0.iter().map(|table| table.name).collect()
     }
 
-    /// Returns the columns of a table: numpy arrays, and lists of texts or None. Returns None if there is no such table.
+    /// Returns the columns of a table; None if there is no such table. A column is a numpy array or a list of texts. A
+    /// list of None stands for a counter that this run did not have.
     fn get<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(table) = self.0.iter().find(|table| table.name == name) else { return Ok(None) };
         let columns = PyDict::new(py);

@@ -61,7 +61,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: DropReason,
-        /// When the decision was made: on an arrival, or on the packet's departure or later.
+        /// The event at which the packet was dropped: an arrival, or the packet's departure (also for a loss after it).
         point: Point,
         /// Time since the packet's arrival at the queue; zero if the end host dropped it.
         sojourn: Duration,
@@ -202,7 +202,8 @@ pub enum Subject {
 pub struct FlowOwner {
     /// Number of the application, counted in name order.
     pub app: u16,
-    /// Number of the flow within the application. All connections of one of the application's users count as one flow.
+    /// Number of the flow within the application, from 0. Only `ftp` has several flows; the connections of any other
+    /// application count as one flow.
     pub flow: u32,
     /// Number of the connection within the application, from 1.
     pub connection: u32,

@@ -40,7 +40,8 @@ pub trait Sink {
     /// Reads the state of a link or sender at the time `_now`. Called only after [`Sink::wants`] has returned true for
     /// this link or sender.
     fn read(&mut self, _now: Time, _of: Subject, _changed: bool, _state: &dyn Probed) {}
-    /// Receives the owner of a new flow.
+    /// Receives the owner of a new flow. Called only if [`Sink::probes`] is true for this sink, or for the pair of sinks to
+    /// which it belongs.
     fn opened(&mut self, _flow: FlowId, _owner: FlowOwner) {}
 }
 

@@ -1,8 +1,9 @@
 //! Tables of a trace, stored in columns and delivered in chunks.
 //!
-//! [`ReadingTable`] is a table of probe readings: a row is a reading, and a column is named after a value and its unit.
-//! Laws report different values, so a table has the columns of all laws, with nulls where a law does not report a
-//! value. [`FateTable`] is a table of records: a row is an event in the life of a packet.
+//! [`ReadingTable`] is a table of probe readings: a row is a reading of one link, queue or sender, and a column is named
+//! after a value and its unit. Algorithms report different values, so a table has the columns of all algorithms, with
+//! nulls where an algorithm does not report a value. [`FateTable`] is a table of records: a row is an event in the life
+//! of a packet.
 //!
 //! When a table reaches `CHUNK_ROWS` rows, the rows are delivered as a chunk, and the table is empty again. So memory
 //! is limited to a few chunks, however long the run is. The receiver of a chunk owns its columns.
@@ -150,7 +151,7 @@ impl ReadingTable {
             (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
-            // another law reported a value of a different type under this name, and the column cannot hold this value
+            // an earlier reading reported a value of a different type under this name, and the column cannot hold this value
             (other, _) => other.pad(self.rows + 1),
         }
     }
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(chunk.column("dropping"), Some(&Data::Flag(vec![1, 2, 0])));
         let mode = Data::Word(vec![NO_WORD, 0, NO_WORD], vec!["drain".to_owned()]);
         assert_eq!(chunk.column("mode"), Some(&mode));
-        // after `take`, the table is empty but keeps its columns, so no row is delivered twice
+        // after `take`, the table has no rows, so no row is delivered twice. It keeps its columns
         assert!(table.take().is_none());
         table.begin();
         table.put("mode", one, Value::Word("startup"));

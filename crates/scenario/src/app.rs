@@ -15,7 +15,7 @@ pub struct App {
     /// `bittorrent` use more than one server.
     pub to: Vec<String>,
     /// Earliest start, counted from the start of the run. The actual start is random, between `start` and `start` +
-    /// `start_spread`. It depends on `seed`.
+    /// `start_spread`, but before `stop`. It depends on `seed`.
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
@@ -56,7 +56,8 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: where a queue would mark an ECN-capable packet, it drops this packet.
+    /// Not ECN-capable: where a queue would mark an ECN-capable packet, it drops this packet. Exceptions are
+    /// `ce_threshold` and the low-latency queue of `docsis_lld`, which let the packet pass.
     #[default]
     NotEct,
     /// ECT(0), classic.

@@ -227,8 +227,8 @@ impl Discipline {
     }
 
     /// Returns the discipline's state as a dict. The keys are the names that a trace uses, each with its unit, if any,
-    /// as a suffix (`count`, `drop_next_s`, ...). For a discipline with inner queues, `queues` is a list with the state
-    /// of each active queue.
+    /// as a suffix (`count`, `drop_next_s`, ...). For a discipline with inner queues, `queues` is a list with the states
+    /// of its classes, or of those queues that are active.
     fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = PyDict::new(py);
         let (mut queues, mut failed) = (Vec::new(), None);

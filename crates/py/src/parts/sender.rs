@@ -107,8 +107,8 @@ impl TcpSender {
         self.call(time_ns, |end, stack, now, out| end.write(stack, now, bytes, out))
     }
 
-    /// Processes an ACK that acknowledges all bytes below `number`. `sack` contains the ACK's SACK blocks, which lie
-    /// above `number`, each as a tuple (start, end). `ece` is true if the ACK echoes a CE mark, for a stack with `ecn`.
+    /// Processes an ACK that acknowledges all bytes below `number`. `sack` contains the ACK's SACK blocks (also a DSACK
+    /// block), each as a tuple (start, end). `ece` is true if the ACK echoes a CE mark, for a stack with `ecn`.
     /// Returns the segments that leave.
     #[pyo3(signature = (time_ns, number, sack=Vec::new(), ece=false))]
     fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>, ece: bool) -> PyResult<Vec<SentSegment>> {
