@@ -441,7 +441,7 @@ class LawPacket:
         """Differentiated services code point, 0 to 63."""
     @property
     def pure_ack(self) -> bool:
-        """True for a TCP segment without payload, SYN and FIN."""
+        """True for a pure ACK: a TCP segment with neither payload nor SYN nor FIN."""
 
 @final
 class LawView:
@@ -474,7 +474,7 @@ class LiveError(RuntimeError):
     """This machine cannot run the bench now: no TUN device, no rights, no socket, or a build without the bench."""
 
 class LinkView(TypedDict):
-    """One link: its current queue (`packets`, `bytes`), and totals since the start of the run (all other numbers)."""
+    """One link: its current queue (`packets`, `bytes`). All other numbers are those since the start of the run."""
 
     link: str
     packets: int
@@ -486,7 +486,10 @@ class LinkView(TypedDict):
     dropped: int
 
 class LiveView(TypedDict):
-    """The state of a run in progress."""
+    """The state of a run in progress.
+
+    `late_p99_ms` is the 99th percentile of the lateness of packets so far; None before the first packet has left.
+    """
 
     t_s: float
     late_p99_ms: float | None
@@ -598,7 +601,7 @@ class DrivenRun:
     def sent(self, app: str, flow: int, reverse: bool) -> dict[str, int]:
         """Return what a flow's clients have sent over all its connections; if `reverse`, what its servers have sent."""
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
-        """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
+        """Set "cwnd" (bytes), "ssthresh" (bytes; None: infinite) or "pacing_rate" (bit/s; None: off) of a sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
     """Return the timeline of a scenario (canonical JSON, see `resolve`).
@@ -806,7 +809,7 @@ class TcpSender:
         """Estimated bytes in flight."""
     @property
     def srtt_ms(self) -> float:
-        """Smoothed round-trip time, ms; 0 before the first sample."""
+        """Smoothed round-trip time, ms; 0 while there is no estimate."""
     @property
     def rto_ms(self) -> float:
         """Retransmission timeout including backoff, ms."""

@@ -108,9 +108,8 @@ class Device:
 
     `today` is the device's default setting, such as "droptail 1s"; `standard` lists the settings that a standard or
     guideline names, in order of preference. `down` is None if the setting applies to both directions. `transmit` is the
-    limit of a DOCSIS 3.0 modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows
-    with the rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and
-    "tc".
+    limit of a DOCSIS 3.0 modem's transmit queue, such as "32p"; if it is empty, the limit is in bytes and depends on
+    the rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm", "tc".
     """
 
     name: str

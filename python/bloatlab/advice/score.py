@@ -55,8 +55,8 @@ class Value:
 class Judged:
     """A setting with its mean points, its points by seed, and its measures by name.
 
-    `apps` are the points from the applications' measures alone. `queue_ms` is the 99th percentile of the time in the
-    queue, averaged over all runs.
+    `apps` are the points from the applications' measures alone (from all measures if there are none of applications).
+    `queue_ms` is the 99th percentile of the time in the queue, averaged over all runs.
     """
 
     option: Option
