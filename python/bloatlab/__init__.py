@@ -3,6 +3,7 @@
 Run a scenario and read its results:
 
     import bloatlab
+    import polars as pl
 
     result = bloatlab.run("modem.toml", sets={"link.up.rate": "5mbit"})
     result.summary["apps"]["voip"]["voip"]["plr_percent"]

@@ -101,7 +101,7 @@ class ScenarioDict(TypedDict, total=False):
     expect: Mapping[str, str]
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, valid values."""
+    """A scenario that cannot be built. `args[0]` is a list of texts, one for each problem."""
 
 class PanicException(BaseException):
     """A failed assertion in the core, which is a bug. Not an `Exception`, so that it is not caught by accident."""
@@ -132,13 +132,13 @@ def run(
 ) -> RunOutput:
     """Build and run a scenario (canonical JSON, see `resolve`).
 
-    `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done (0 to
+    `seed` replaces the seed of the scenario. `progress` is called every few milliseconds with the fraction done (0 to
     1); an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
     captured at the ends of `capture_link` (by default the slowest link). For each table with a class in Python
     ("link.up", "tcp.mine"), `factories` has a callable that makes an object. A run with classes in Python keeps the
     GIL; other runs release it. `trace` receives the chunks of the tables that the scenario's `trace` selects: the
-    table's name, and its columns. Each column is an array; a column of texts is a tuple (index of each row's text, the
-    texts). Raises `ScenarioError`, `OSError`, `ClassFailure`.
+    table's name, and its columns. A column is an array or, for texts, a tuple (index of each row's text, the texts).
+    Raises `ScenarioError`, `OSError`, `ClassFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -254,7 +254,7 @@ class ControllerSample:
         """True if ECN is in use."""
     @property
     def segments(self) -> int:
-        """Segments newly delivered. This, `ce_packets` and `ce_bytes` are set only if ECN is in use."""
+        """Segments newly delivered. Set only if ECN is in use, like `ce_packets` and `ce_bytes`."""
     @property
     def ce_packets(self) -> int:
         """CE-marked packets reported by this ACK. Without AccECN: all segments delivered by an ACK with ECE."""
@@ -305,7 +305,10 @@ class ControllerSample:
         """
     @property
     def rate(self) -> ControllerRate | None:
-        """Delivery rate, if this ACK yields a sample. This, `total_delivered` and `held_back_ns` need `rates`."""
+        """Delivery rate; None if this ACK yields no sample.
+
+        Set only if the class lists `rates` in its needs, like `total_delivered` and `held_back_ns`.
+        """
     @property
     def total_delivered(self) -> int:
         """Bytes delivered since the connection began."""
@@ -324,7 +327,7 @@ class ControllerRate:
         """Bytes delivered over the interval."""
     @property
     def interval_ns(self) -> int:
-        """The time over which `bytes` were sent or that over which they were acknowledged, whichever is longer, ns."""
+        """Time over which `bytes` were sent, or over which they were acknowledged, whichever is longer, ns."""
     @property
     def prior_delivered(self) -> int:
         """Bytes that had been delivered when the newest acknowledged segment was sent."""
@@ -392,9 +395,10 @@ class Drive:
         """Make an output.
 
         `cwnd` and `ssthresh` are in segments, `pacing_rate` in bit/s of payload (infinite: no pacing). `quantum`
-        segments may leave back to back at that rate, 1 at first. `max_payload` is the largest payload of a new segment
-        in bytes. With `reduction` false, the sender no longer reduces the window itself, except after a timeout.
-        `probing_delay` says that the window is small on purpose; delivery rates then do not show the bandwidth.
+        segments leave back to back before the pacer waits, 1 at first. `max_payload` is the largest payload of a new
+        segment in bytes. With `reduction` false, the sender no longer reduces the window itself, except after a
+        timeout. `probing_delay` says that the window is small on purpose; delivery rates then do not show the
+        bandwidth.
         """
 
     @property
@@ -408,7 +412,7 @@ class Drive:
         """Pacing rate, bit/s of payload; infinite: no pacing."""
     @property
     def quantum(self) -> int | None:
-        """Segments that may leave back to back at the pacing rate; 1 at first."""
+        """Segments that leave back to back before the pacer waits; 1 at first."""
     @property
     def max_payload(self) -> int | None:
         """Largest payload of a new segment, bytes; 0: the MSS."""
@@ -473,7 +477,7 @@ class LiveError(RuntimeError):
     """This machine cannot run the bench now: no TUN device, no rights, no socket, or a build without the bench."""
 
 class LinkView(TypedDict):
-    """One link: its current queue (`packets`, `bytes`), and totals since the start of the run (all other numbers)."""
+    """One link: its current queue (`packets`, `bytes`). All other numbers are those since the start of the run."""
 
     link: str
     packets: int
@@ -485,7 +489,10 @@ class LinkView(TypedDict):
     dropped: int
 
 class LiveView(TypedDict):
-    """The state of a run in progress."""
+    """The state of a run in progress.
+
+    `late_p99_ms` is the 99th percentile of the lateness of packets so far; None before the first packet has left.
+    """
 
     t_s: float
     late_p99_ms: float | None
@@ -541,10 +548,10 @@ def tc_table(text: str) -> str | None:
     """
 
 def catalogue() -> str:
-    """Return the disciplines, links, applications and TCP presets as JSON, each with its parameters and source."""
+    """Return all disciplines, kinds of links, applications, TCP presets and scales of grades as JSON."""
 
 def measures() -> str:
-    """Return the units and all measures of a summary as JSON, each with its label, unit, direction and description."""
+    """Return all measures of a summary (label, unit, which values are better, description) and the units as JSON."""
 
 def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
     """Return R and MOS of the E-model for a share of lost packets (0 to 1) and the total one-way delay in ms."""
@@ -554,8 +561,10 @@ def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list
 
     Returns a tuple for each number of sessions from 1 to `sessions`: the numbers of trials in which any two sessions
     shared a queue, in which the first session shared its queue, and in which the first session was in a group with more
-    sessions than queues. `spec` is a fair discipline as JSON: its name in quotes ('"sfq_hss"') or a table ('{"sfq_hss":
-    {"groups": 32}}'). Raises `ScenarioError` for an invalid discipline, or one that is not fair.
+    sessions than queues. With serial search, the hash selects a group of queues; otherwise, each queue is a group.
+
+    `spec` is a fair discipline as JSON: its name in quotes ('"sfq_hss"') or a table ('{"sfq_hss": {"groups": 32}}').
+    Raises `ScenarioError` if the discipline is invalid or not fair.
     """
 
 @final
@@ -598,7 +607,7 @@ class DrivenRun:
         They are payload delivered, retransmissions, timeouts, and CE-marked packets reported by ACKs.
         """
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
-        """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
+        """Set "cwnd" (bytes), "ssthresh" (bytes; None: infinite) or "pacing_rate" (bit/s; None: off) of a sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
     """Return the timeline of a scenario (canonical JSON, see `resolve`).
@@ -650,13 +659,13 @@ class NetworkRun:
         """True after `finish`, or after the failure of an endpoint."""
     @property
     def scenario(self) -> str:
-        """The scenario as canonical JSON. Once the network has run, it has an application for each endpoint."""
+        """The scenario as canonical JSON. Once the network has run, it includes an application for each endpoint."""
     def add_endpoint(
         self, node: str, endpoint: object, name: str | None, mtu: int, whole_packets: bool
     ) -> tuple[tuple[str, int], str]:
         """Add an endpoint with the methods of `bloatlab.network.METHODS`; return its address and its name."""
     def fork(self, endpoints: Sequence[object]) -> NetworkRun:
-        """Return a copy of the network with copies of its endpoints, in the order in which they were added."""
+        """Return a copy of the network. `endpoints` are copies of its endpoints, in the order of their addition."""
     def capture(self, folder: str | Path, link: str | None = None) -> None:
         """Capture whole packets at both ends of `link` (by default the slowest) in `folder`."""
     def run_until(self, time_ns: int) -> None:
@@ -716,7 +725,8 @@ class Discipline:
     """A single queue discipline, with the same code as in simulations. The caller offers and dequeues packets.
 
     Times are in nanoseconds and must not decrease.
-    Raises `ValueError` for a time before that of the last call, a size of 0, or an invalid ECN field.
+    Raises `ValueError` for a time before that of the last call, a size of 0, and an invalid flow, DSCP, ECN field or
+    address.
     """
 
     def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
@@ -775,9 +785,9 @@ class SentSegment:
 class TcpSender:
     """A single TCP sender, with the same code as in simulations. It is already connected; the caller passes it ACKs.
 
-    `rtt` is the round-trip time of the handshake. Without it there is no estimate before the first sample, and
-    RACK's reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so ACKs
-    need no time stamps. Times are in nanoseconds and must not decrease (`ValueError`).
+    `rtt` is the round-trip time of the handshake. Without `rtt`, there is no RTT estimate before the first sample, and
+    RACK's reordering window is 0 until then. Later round trips are measured from the times of sending, with Karn's
+    rule, so ACKs need no time stamps. Times are in nanoseconds and must not decrease (`ValueError`).
     """
 
     def __new__(cls, stack: str = '{"preset": "linux-6"}', rtt: str | None = None) -> Self:
@@ -805,7 +815,7 @@ class TcpSender:
         """Estimated bytes in flight."""
     @property
     def srtt_ms(self) -> float:
-        """Smoothed round-trip time, ms; 0 before the first sample."""
+        """Smoothed round-trip time, ms; 0 while there is no estimate."""
     @property
     def rto_ms(self) -> float:
         """Retransmission timeout including backoff, ms."""
@@ -826,7 +836,7 @@ class TcpSender:
         """Fast recoveries so far."""
     @property
     def ecn_reductions(self) -> int:
-        """Window reductions in response to an ECN echo so far."""
+        """Window reductions by the sender (not by its controller) in response to an ECN echo so far."""
     @property
     def mss(self) -> int:
         """Largest payload of a segment, bytes."""

@@ -1,4 +1,4 @@
-"""Devices, loads and objectives, read from TOML files: those in the package or the user's own.
+"""Devices, loads and objectives, read from TOML files in the package or of the user. A load may also be a workload.
 
 A *device* lists the settings of a modem or router: queue disciplines, each with the buffer sizes to try. A *load* lists
 the applications that share the line. An *objective* lists measures with thresholds and weights. Each file names its
@@ -58,8 +58,8 @@ class Discipline:
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
     products. No buffer is smaller than `least`, which is also a size. A discipline that is not `settable` is shown
-    alongside the others, but never recommended; `note` says why. `words` is the name without the AQM Latency Target.
-    `aqm_target_ms` is this target, if a modem's configuration file sets it.
+    alongside the others, but never recommended; `note` says why. `words` is the name for sentences, without the AQM
+    Latency Target. `aqm_target_ms` is this target, if a modem's configuration file sets it.
     """
 
     name: str
@@ -108,9 +108,8 @@ class Device:
 
     `today` is the device's default setting, such as "droptail 1s"; `standard` lists the settings that a standard or
     guideline names, in order of preference. `down` is None if the setting applies to both directions. `transmit` is the
-    limit of a DOCSIS 3.0 modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows
-    with the rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and
-    "tc".
+    limit of a DOCSIS 3.0 modem's transmit queue, such as "32p"; if it is empty, the limit is in bytes and depends on
+    the rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm", "tc".
     """
 
     name: str
@@ -143,12 +142,13 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A measure of an objective, with its thresholds. `value` is the key of the measured value in a run's summary.
+    """A measure of an objective, with its thresholds.
 
-    If `kinds` is given, the measure describes applications: it is the mean of the value over all applications with
-    these traffic models. If `less` is given too, the value with the key `less` of the same application is subtracted
-    first. With the `direction` "down", only downloads of files count; with "up", all other applications of these
-    kinds. Without `kinds`, the measure describes the link in `direction`.
+    `value` is a key of an application or a link in a run's summary, or one of `OF_LINKS`. If `kinds` is given, the
+    measure describes applications: it is the mean of the value over all applications with these traffic models. If
+    `less`, another key, is given too, its value is subtracted for each application. With the `direction` "down", only
+    downloads of files count; with "up", all other applications of these kinds. Without `kinds`, the measure describes
+    the link in `direction`.
 
     A value of `good` gives 100 points, a value of `bad` none. `noticed` is the smallest difference, in the measure's
     unit, that a user notices.
@@ -451,7 +451,7 @@ class _Table:
     def into(self, of: type[Made], **given: Any) -> Made:
         """Makes a dataclass object of type `of`. Fields that are not in `given` are read from the table's keys.
 
-        Raises `AdviceError` if the table has other keys.
+        Raises `AdviceError` if the table has other keys, or if a value is missing or has the wrong type.
         """
         for one in fields(of):  # pyright: ignore[reportArgumentType]  a dataclass
             if one.name not in given:

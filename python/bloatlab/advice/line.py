@@ -4,8 +4,8 @@
                                          +-- far        the round trip of this run
                                          +-- rtt30ms    a round trip that the load names itself
 
-A modem has a dual token bucket, requests and grants every 2 ms, and 1 ms of propagation delay in the cable plant each
-way. A DOCSIS 3.0 modem ("modem") is the two-queue model of CableLabs 2012. A DOCSIS 3.1 modem ("modem31") has no
+A modem has a dual token bucket, requests and grants about every 2 ms, and 1 ms of propagation delay in the cable plant
+each way. A DOCSIS 3.0 modem ("modem") is the two-queue model of CableLabs 2012. A DOCSIS 3.1 modem ("modem31") has no
 transmit queue, and its CMTS has the model of a DOCSIS 3.1 downstream. On a plain line ("line"), a router shapes to the
 line's rate; if the router's queue is CAKE with a `bandwidth`, CAKE shapes instead. The downstream queue depends on the
 device: a CMTS has its own queue, and a router that shapes both directions has the chosen discipline in both.
@@ -28,10 +28,10 @@ UP, DOWN = "up", "down"
 #: One-way propagation delay through a modem's cable plant, in s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
-#: Limit of the transmit queue behind a modem's shaper: the larger of `TRANSMIT_BYTES`, which is 32 full packets as in
-#: CableLabs 2012, and the number of bytes sent at the peak rate in `TRANSMIT_S` seconds. If the CMTS sends a MAP every
-#: 2 ms, a packet may wait 6 ms for its grant; `TRANSMIT_S` is twice this time. The limit is in bytes, not in packets,
-#: because modems request bytes and the CMTS grants bytes: 32 ACKs would be less than 4 % of 48 kB.
+#: Default limit of the transmit queue behind a modem's shaper: the larger of `TRANSMIT_BYTES`, which is 32 full packets
+#: as in CableLabs 2012, and the number of bytes sent in `TRANSMIT_S` seconds at the line's highest rate. If the CMTS
+#: sends a MAP every 2 ms, a packet may wait 6 ms for its grant; `TRANSMIT_S` is twice this time. The limit is in bytes,
+#: not in packets, because modems request bytes and the CMTS grants bytes: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Channels of a DOCSIS 3.1 modem. Upstream: `MINISLOTS` minislots of 48 bytes in each frame of 135 us, which is 668

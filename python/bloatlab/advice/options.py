@@ -67,7 +67,7 @@ class Option:
 
     @property
     def counts_bytes(self) -> bool:
-        """Whether the queue's limit is in bytes."""
+        """True if the queue's limit is in bytes."""
         return "bytes" in self.discipline.placeholders
 
     @property
@@ -170,7 +170,7 @@ def _around(of: Discipline, line: Line) -> Iterator[int]:
 def least(size: float, line: Line, of: Discipline | None) -> int:
     """Rounds a size to whole bytes and raises it to the smallest allowed buffer.
 
-    This is two full packets, or the `least` of the discipline `of`, if that is larger.
+    The smallest allowed buffer is two full packets, or the `least` of the discipline `of`, if that is larger.
 
     Raises `AdviceError`.
     """

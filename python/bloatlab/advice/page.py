@@ -80,7 +80,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """Returns the choice's score, its measures alongside those of today's setting, and the leader and near settings."""
+    """Returns the choice's score and measures (beside today's), the leader, and the tied and undecided settings."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]
@@ -138,7 +138,10 @@ def answer_figure(of: Recommendation) -> Drawn:
 
 
 def _trade(of: Recommendation, share: str) -> Panel:
-    """Plots the applications' points against line use. Each discipline has a colour; points on the front are filled."""
+    """Plots the score from the applications' measures against line use, with a dot for each setting.
+
+    Each discipline has a colour. The dots of settings on the Pareto front are filled.
+    """
     used = {id(j): v.mean for j in of.judged if (v := j.values[share].of) is not None}
     shown = [j for j in of.judged if id(j) in used]
     front = {id(j) for j in of.front}

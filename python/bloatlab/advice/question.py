@@ -37,7 +37,7 @@ class Question:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        """The objective's measures that apply to the load."""
+        """The objective's measures with a weight above 0 that apply to the load."""
         return concerned(self.objective, self.load)
 
     def scenario(self, of: Option, seed: int = 1, name: str = "recommend") -> Scenario:

@@ -6,7 +6,8 @@
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
-separated, at the seed limit, or if another round would exceed the run limit. The first round is always run.
+separated, at the seed limit, or if another round would exceed the run limit. The first round is always run. Exceptions:
+see `LEAST_SEEDS`, `KEPT_SEEDS` and `SHOWN_SEEDS`.
 
 The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
 settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So
@@ -34,11 +35,11 @@ RUNS, FIRST_LOOKS = 66, 1.5
 #: alike: in a short buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
-#: The leader gets at least this many seeds, because one seed gives no interval.
+#: The leader gets at least this many seeds, if the limits allow, because one seed gives no interval.
 LEAST_SEEDS = 2
 
 #: The setting `kept` (see `race`) gets this many seeds, so that it has an interval in tables, even if this exceeds the
-#: run limit.
+#: run limit. It gets fewer only if the seed limit is lower.
 KEPT_SEEDS = 3
 
 #: Maximum number of seeds for a setting not offered by the device. Such a setting cannot win, so more seeds would not

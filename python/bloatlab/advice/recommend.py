@@ -23,8 +23,8 @@ from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
 #: The cost of a wrong round trip is simulated at each round trip that the user gave. If the user gave only one, the
-#: cost is simulated at the products of this round trip and each number in `WRONG`. Each setting gets `WRONG_SEEDS`
-#: seeds (one in a quick look), or as many as the race has already given it, if these are more.
+#: cost is simulated at the products of this round trip and each number in `WRONG`, limited to the valid range. Each
+#: setting gets `WRONG_SEEDS` seeds (one in a quick look), or as many as the race has already given it, if that is more.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 
@@ -120,7 +120,10 @@ def preferred(question: Question, raced: Raced, *, hopeless: bool = False) -> Ju
 
 
 def _without_downloads(q: Question, made: Runs, now: Judged, best: Judged) -> Judged | None:
-    """Simulates today's setting without the load's downloads, if it has an AQM and the choice has none."""
+    """Simulates today's setting without the load's downloads.
+
+    Returns None unless today's setting has an AQM Latency Target and the choice has none.
+    """
     less = without_downloads(q.load)
     aqm = [one.option.discipline.aqm_target_ms is not None for one in (now, best)]
     if less is None or aqm != [True, False]:
@@ -150,7 +153,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
 def _plain(device: Device) -> Discipline:
     """Returns the discipline for buffers sized for one round trip.
 
-    This is the first discipline with sizes "around" the BDP; or else drop-tail; or else the device's first discipline.
+    This is the first discipline with "around" in its `buffers`; otherwise drop-tail; otherwise the first discipline.
     """
     for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
         if found := next(filter(fits, device.disciplines), None):

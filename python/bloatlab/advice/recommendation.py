@@ -31,8 +31,8 @@ POINTS = (0.0, 100.0)
 class Guess:
     """A setting whose buffer is sized for a guessed round trip, and its results if the true round trip differs.
 
-    `guess` is the guessed round trip in s; None for the recommended setting. `at` maps each possible true round trip
-    (in s) to the setting's result there.
+    `guess` is the guessed round trip in s; None for the recommended setting, unless that is one of the settings sized
+    for a guess. `at` maps each possible true round trip (in s) to the setting's result there.
     """
 
     option: Option
@@ -44,17 +44,18 @@ class Guess:
 class Recommendation:
     """The answer to a question: the choice, and the results of all simulated settings.
 
-    `judged` holds every setting with its points. `raced` is the outcome of comparing the settings with the leader,
-    which is the available setting with the most points. `best` is the setting to choose: the leader, or a setting that
-    is about as good and closer to the device's default or its standards (see `preferred`). `guesses` holds the cost of
-    a wrong round trip.
+    `judged` holds every setting with its points. `raced` is the outcome of comparing the settings with the leader.
+    `best` is the setting to choose: the leader, or a setting that is about as good and closer to the device's default
+    or its standards (see `preferred`). `front` lists the available settings on the Pareto front. `guesses` holds the
+    cost of a wrong round trip.
 
     If every available setting scores below the objective's `floor` in some application's measure, `failing` lists these
     measures for the choice, and `remedies` the changes outside the device that were simulated.
 
-    `without` is today's setting without the load's downloads, if today's setting has an AQM and the choice has none.
-    `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set and no measure
-    fails. A quick look has neither. `runs` counts the simulated runs, `found` those taken from the store.
+    `without` is today's setting without the load's downloads, if today's setting has an AQM Latency Target and the
+    choice has none. `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set
+    and `failing` is empty. A quick look has no `remedies`, `without` and `router`. `runs` counts the simulated runs,
+    `found` those taken from the store.
     """
 
     question: Question
@@ -73,7 +74,7 @@ class Recommendation:
 
     @property
     def lead(self) -> Judged:
-        """The available setting with the most points."""
+        """The available setting with the most points among those still compared in the last round of the race."""
         return self.raced.lead
 
     @property
@@ -119,7 +120,7 @@ def alike(raced: Raced, *, hopeless: bool) -> list[Judged]:
     """Returns the leader and all available settings that may be chosen instead of it.
 
     These are the settings tied with the leader, and those that the race did not separate from it and whose mean is at
-    most `CLOSE` points lower. If no available setting is good enough (`hopeless`), only the tied ones are.
+    most `CLOSE` points lower. If no available setting is good enough (`hopeless`), only the tied settings qualify.
     """
     close = [
         c.judged
@@ -169,8 +170,9 @@ def answer_sentence(of: Recommendation) -> str:
 def sure(of: Recommendation) -> list[str]:
     """Describes how certain the choice is.
 
-    Names the leader if it is not chosen, the nearest setting that is behind, the tied and undecided settings, and those
-    not available.
+    Describes the remedies, and names the leader if it is not chosen, the nearest setting that is behind, the tied and
+    undecided settings, and those not available. For a quick look, only counts the settings that are behind, and names
+    the undecided ones.
     """
     behind = of.behind
     if of.question.quick:
@@ -240,7 +242,7 @@ def _kept(of: Recommendation) -> str:
 
 
 def _not_available(of: Recommendation) -> Iterator[str]:
-    """Yields a sentence about the settings that the device does not offer, and their results."""
+    """Yields a sentence about the result of each setting that is not available on the device."""
     for other in of.others:
         option, by = other.judged.option, other.by
         if not option.discipline.settable:

@@ -1,7 +1,7 @@
 """Remarks on a recommendation, computed from its runs: what today's AQM costs, and what else is nearly as good.
 
 as good for calls    the call's MOS is not noticeably lower, and the use of the line is higher by at least `MORE`
-today's AQM          the time in the queue with it and with the choice; without downloads, that time and the call's MOS
+today's AQM          its time in the queue, beside that of the choice; without downloads, its time and the call's MOS
 a router in front    fq_codel, for modems that do not have CoDel
 """
 
@@ -72,7 +72,7 @@ def _as_good(of: Recommendation) -> str:
 
 
 def _aqm(of: Recommendation) -> str:
-    """Explains how today's AQM compares with the choice, if the choice has no AQM."""
+    """Compares today's setting with the choice, if only today's has an AQM Latency Target."""
     now, best, call = of.today, of.best, _call(of)
     if now.option.discipline.aqm_target_ms is None or best.option.discipline.aqm_target_ms is not None:
         return ""

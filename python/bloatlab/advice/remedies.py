@@ -1,9 +1,9 @@
 """Remedies outside the device, in case none of its settings is good enough.
 
 A setting fails in a measure of an application if it gets fewer points there than the objective's `floor`. If every
-available setting of the device fails in some measure, two remedies are simulated: a line with twice the rates; and,
-unless the device is `linux` or `cake`, a router with fq_codel in front, which shapes to slightly below the line's rates
-in both directions.
+available setting of the device fails in some measure, remedies are simulated, except in a quick look: a line with twice
+the rates; and, unless the device is `linux` or `cake`, a router with fq_codel in front, which shapes to slightly below
+the line's rates in both directions.
 """
 
 from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ The mean is geometric, as for desirability functions (Derringer & Suich, J. Qual
 not make up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10,
 not 50.5.
 
-A setting is *on the front* if no other is noticeably better in one measure and noticeably worse in none.
+A setting is *on the front* unless another setting is noticeably better in some measure and noticeably worse in none.
 """
 
 import math
@@ -47,7 +47,7 @@ class Value:
 
     @property
     def nothing(self) -> bool:
-        """Whether most runs have no value, or no seed has a value at every round trip."""
+        """True if most runs have no value, or if no seed has a value at every round trip."""
         return self.of is None or 2 * self.missing > self.runs
 
 
@@ -55,8 +55,8 @@ class Value:
 class Judged:
     """A setting with its mean points, its points by seed, and its measures by name.
 
-    `apps` are the points from the applications' measures alone. `queue_ms` is the 99th percentile of the time in the
-    queue, averaged over all runs.
+    `apps` are the points from the applications' measures alone (from all measures if there are none of applications).
+    `queue_ms` is the 99th percentile of the time in the queue, averaged over all runs.
     """
 
     option: Option

@@ -119,7 +119,10 @@ def _near_end(text: str) -> list[str]:
 
 
 def typed(line: str, width: int) -> list[str]:
-    """Wraps a line to `width`: a broken command line ends in a backslash, and each line of a comment begins with #."""
+    """Wraps a comment, or a command of tc or ethtool, to `width`; other lines stay whole.
+
+    Each line of a comment begins with #. Each line of a command except the last ends in a backslash.
+    """
     if len(line) <= width:
         return [line]
     if line.startswith("#"):
