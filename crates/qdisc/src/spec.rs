@@ -65,7 +65,7 @@ laws! {
     disciplines
     single {
         "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo",
-            "First in, first out; drops arrivals (or the oldest packets) when full";
+            "First in, first out; drops arrivals or oldest packets when full";
     }
     others {
         "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq",
@@ -75,7 +75,7 @@ laws! {
         "perfect" Perfect(fair::PerfectParams), A, "ARRIS 2013 figures 5 to 7",
             "Perfect isolation: a queue for each flow, one packet per turn; chosen flows can share a queue";
         "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc",
-            "Deficit round robin: queues send equal numbers of bytes; drops from the longest queue";
+            "Deficit round robin, fair in bytes; drops from the longest queue";
         "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
             "CoDel in each of many queues, one packet per turn, new queues first";
         "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8)",

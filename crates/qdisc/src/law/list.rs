@@ -28,7 +28,7 @@ macro_rules! laws {
                 "wred" Wred(law::wred::WredParams), B, "Cisco IOS; Clark & Fang 1998 (RIO)",
                     "Weighted RED: thresholds by precedence or DSCP; RIO as an option";
                 "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie",
-                    "Proportional integral controller: drops arrivals to hold the delay at a target";
+                    "Proportional integral controller of the delay: drops arrivals";
                 "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
                     "The PIE of cable modems: predicts the delay from the token bucket";
                 "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
