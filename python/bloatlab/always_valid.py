@@ -12,8 +12,8 @@ Known scatter: the two-sided normal mixture (Robbins 1970; Howard, Ramdas, McAul
 larger of s and the scatter assumed by the caller. Unknown scatter: the t test martingale with a Gaussian prior on
 mean over deviation (Wang and Ramdas 2023, arXiv:2310.03722). It assumes normal differences of any deviation. If s is
 below S/2, S/2 replaces it, because a few equal values do not prove that there is no variation. The first interval is
-narrower for few values. For many values, the second is narrower if s is well below S; if s = S, the first always is. r
-and c only set the n at which the intervals are narrowest.
+narrower for few values. For many values, the second is narrower if s is well below S; if s = S, the first always is.
+Any positive r and c are valid: they set the n for which the intervals are tuned.
 """
 
 import math
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 from bloatlab.statistics import Interval
 
-#: The constants r and c in the formulas of the module docstring, chosen to make the intervals narrowest for few values.
+#: The constants r and c in the formulas of the module docstring, tuned for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
 #: The interval for unknown scatter is computed from the standard deviation of the values, but never from less than
@@ -33,7 +33,7 @@ LEAST_SHARE = 2.0
 def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
     """Returns the interval of the confidence sequence after these values.
 
-    `scatter` is the standard deviation that the caller assumes; the values can make S larger, but not smaller.
+    `scatter` is the standard deviation that the caller assumes. If the values have a larger one, it is used instead.
 
     Raises `ValueError` if there are no values, the error probability is outside (0, 1), or the scatter is negative.
     """

@@ -34,8 +34,8 @@ _ip: Any = dpkt.ip.IP
 _ip6: Any = dpkt.ip6.IP6
 _broken: Any = (dpkt.UnpackError, ValueError, IndexError)
 
-#: For each link type, the parser of a frame; None if the frame is the IP packet itself (LINKTYPE_RAW, and BSD's
-#: DLT_RAW).
+#: For each link type, the parser of a frame; None if the frame is the IP packet itself (101 is LINKTYPE_RAW, and 12 is
+#: DLT_RAW on most systems).
 _FRAMES: dict[int, Any] = {
     1: dpkt.ethernet.Ethernet,
     12: None,

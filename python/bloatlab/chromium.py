@@ -83,7 +83,7 @@ class Page:
 
 
 def browser() -> str:
-    """Returns the path of Chromium. Raises `NoBrowser`."""
+    """Returns the path of Chromium or Chrome. Raises `NoBrowser`."""
     for name in NAMES:
         if found := shutil.which(name):
             return found

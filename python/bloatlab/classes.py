@@ -41,7 +41,7 @@ class Kind:
     #: The noun for such a class, for example "law". It is also the key that gives the class in a scenario:
     #: `python = { law = "mine.py:Mine" }`.
     noun: str
-    #: The keys of the scenario's table that belong to bloatlab itself; all other keys are parameters of the class.
+    #: Keys of the table `python` that are not parameters of the class. All other keys are.
     reserved: tuple[str, ...]
     #: The part of a scenario to which the reserved keys belong, as a possessive for error messages: "the queue's".
     owner: str

@@ -7,7 +7,7 @@
 
 Reason for the first formula: of the G^n maps of n sessions to G groups, those with at most k sessions in each group
 have the exponential generating function (sum_{j<=k} x^j/j!)^G. It is a power of a polynomial, so a recurrence gives its
-coefficients exactly, for every n at once, with O(n k) rational numbers. ARRIS 2013 found no such formula and simulated.
+coefficients exactly, for every n at once, in O(n k) operations. ARRIS 2013 found no such formula and simulated.
 
 ARRIS 2013 has G = 64 and k = 4. Sessions are always active and the hash is uniform. A group with more than k sessions
 is overfull. The discipline decides which of its sessions share a queue, so the second formula gives the probability of
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 #: Number of trials per batch: with 64 groups, 50 000 trials take 6.4 MB of 16-bit counts.
 _BATCH = 50_000
 
-#: The maximum number of groups, of queues per group and of sessions. With more, exact arithmetic would take more than a
-#: few seconds.
+#: The maximum number of groups, of queues per group and of sessions, which limits the time of exact arithmetic. 4096
+#: sessions take less than a second with 64 groups of 4 queues, and half a minute with 64 groups of 64.
 MOST = 4096
 
 

@@ -2,8 +2,8 @@
 
     delivery.trace = { file = "lte.down" }   # in a link's table; the path is relative to the scenario's folder
 
-When a scenario is read, it gets a copy of the file's lines, so a changed file makes a new scenario. Results and stores
-record the trace itself, and a cluster's workers need no file. See docs/links.md.
+When a scenario is read, the trace is copied into it in a compact form, so a changed trace makes a new scenario. Results
+and stores record this form, and a cluster's workers need no file. See docs/links.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TraceError(_core.ScenarioError):
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:
-    """Copies the lines of trace files into a resolved scenario; returns `text` itself if there is nothing to copy.
+    """Copies traces from their files into a resolved scenario; returns `text` itself if there is nothing to copy.
 
     Paths are relative to `folder`. `source` names the scenario in messages. Raises `TraceError`.
     """
@@ -42,7 +42,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def written(resolved: str, link: str) -> str:
-    """Writes a link's delivery opportunities in mahimahi's format. Raises `ScenarioError`.
+    """Returns a link's delivery opportunities as text in mahimahi's format. Raises `ScenarioError`.
 
     The format cannot express the size of an opportunity, so any size but `BYTES` is refused.
     """

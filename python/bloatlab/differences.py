@@ -63,9 +63,9 @@ class Change:
 
     @property
     def verdict(self) -> Literal["better", "worse", "about equal", "equal", ""]:
-        """How the second value compares with the first; empty if one is missing, or neither direction is better.
+        """How the second value compares with the first. "about equal": the difference is too small to notice.
 
-        Values whose difference is too small to notice are "about equal".
+        Empty if a value is missing, or if the difference is noticeable but neither direction is better.
         """
         moved, way = self.difference, direction(self.path)
         if moved == 0.0:
@@ -96,7 +96,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The comparison of two results: their names, the settings that differ, and every measure (see `_order`)."""
+    """The comparison of two results: their names, the settings that differ, and every measure, sorted by `_order`."""
 
     names: tuple[str, str]
     settings: Sequence[Setting]
@@ -146,7 +146,7 @@ class Difference:
         then all others. Within each group, applications come before links; of each kind, the one that changed most
         comes first; changes that are too small to notice come last. If `top` is a number, only the first `top` measures
         of the first group are shown; if it is None, all differing measures of both groups. With `every`, all measures
-        are shown, including those that are equal.
+        are shown, including those that are equal. Duplicates are left out.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -405,7 +405,7 @@ def _note(hidden: int, same: int, *, every: bool) -> str:
 
 
 def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:
-    """Formats a whole number exactly, and any other number with `significant` digits; "-" for None."""
+    """Formats a whole number exactly, any other to `significant` digits with 0 to 6 decimals; "-" for None."""
     if value is None:
         return "-"
     digits = 0 if value == int(value) else max(0, min(6, significant - 1 - math.floor(math.log10(abs(value)))))
@@ -414,7 +414,7 @@ def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> s
 
 
 def value_text(value: Any) -> str:
-    """Returns a scenario value as JSON, without nulls and without quotes around a string."""
+    """Returns a scenario value as JSON, without the nulls of tables and without quotes around a string."""
     return value if isinstance(value, str) else json.dumps(_filled(value), ensure_ascii=False)
 
 

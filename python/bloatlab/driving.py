@@ -8,8 +8,8 @@
     result = sim.finish()
 
 If nothing is changed, the result of the simulation and that of each fork are byte for byte those of `bloatlab.run`,
-except for the number of `events`, because `bloatlab.run` needs no events between consecutive links.
-See docs/driving.md.
+except for two things. The tables of a trace are missing, and the number of `events` may differ, because `bloatlab.run`
+needs fewer events to pass packets from link to link. See docs/driving.md.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def open(  # noqa: A001  bloatlab.open, as in gzip.open
     laws: Mapping[str, type] | None = None,
     controllers: Mapping[str, type] | None = None,
 ) -> Simulation:
-    """Opens a scenario as a simulation at time 0; the arguments are those of `bloatlab.run`. Nothing is traced."""
+    """Opens a scenario as a simulation at time 0; the arguments are as for `bloatlab.run`. Nothing is traced."""
     scenario, factories = prepared(scenario, seed, sets, laws, controllers)
     with _explained(factories):
         return Simulation(scenario, factories, _core.DrivenRun(scenario.text, factories or None))

@@ -26,8 +26,8 @@ def ranked(of: Recommendation) -> list[Judged]:
 def shown_first(of: Recommendation) -> list[Judged]:
     """Returns the settings shown on a terminal by default.
 
-    These are all, if there are at most `FEW`; otherwise today's setting, the chosen one, the leader, the settings
-    on the front, tied or undecided, and those that are not available.
+    These are all settings if there are at most `FEW`; otherwise today's, the chosen one, the leader, those on the
+    Pareto front, those tied or undecided, and those that are not available.
     """
     if len(of.judged) <= FEW:
         return ranked(of)
@@ -50,7 +50,8 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
     """Makes a table with one row per setting.
 
-    The columns are the points, the measures with intervals, the time in the queue, and a mark for the front.
+    The columns are the name, the verdict (with an asterisk on the Pareto front), the number of seeds, the points, the
+    measures, and the 99th percentile of the time in the queue.
     """
     wanted = of.question.wanted
     rows: list[list[TextCell]] = []
@@ -199,7 +200,7 @@ def _value(m: Wanted, of: Value) -> dict[str, Any]:
 
 
 def frame(of: Recommendation) -> pl.DataFrame:
-    """Returns a table of numbers with one row per setting."""
+    """Returns a data frame with one row per setting."""
     rows: list[dict[str, Any]] = []
     for one in ranked(of):
         data = _option(of, one)

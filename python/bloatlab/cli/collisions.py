@@ -153,8 +153,8 @@ def percent(chance: float) -> str:
 def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: int) -> None:
     """Draws Figures 8 and 9 of ARRIS 2013: the probability of a collision against the number of sessions.
 
-    Figure 8 shows ordinary hashing. Figure 9 compares it with serial search, in one panel for a collision of any two
-    sessions, and in one for a collision that involves a given session.
+    Figure 8 shows ordinary hashing. Figure 9 compares it with serial search: one panel has the probability that any two
+    sessions share a queue, the other the probability that a given session is in a group with too few queues.
     """
     folder.mkdir(parents=True, exist_ok=True)
     queues = groups * ways

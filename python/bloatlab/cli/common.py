@@ -1,4 +1,4 @@
-"""Functions that the subcommands share: they read input, and report bad input in one line."""
+"""Functions that the subcommands share: they read input, save results, and report errors in one line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def noted(of: Scenario) -> list[str]:
 
 
 def _slow_rates(value: Any, path: str) -> Iterator[str]:
-    """Finds rates below 1 kbit/s; a bare number is bit/s, as in tc."""
+    """Yields a note for each rate below 1 kbit/s: perhaps a number without a unit, which means bit/s, as in tc."""
     match value:
         case dict():
             for key, one in value.items():
@@ -142,9 +142,9 @@ def replaceable_figure(output: Path | None, *, force: bool) -> None:
 def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: bool = False) -> None:
     """Makes a result's folder. `captures` and `packets` say what the run writes besides its summary and tables.
 
-    Raises `BadInput` like `fresh`, or if the folder has captures without a result, which the run would not replace;
-    `ResultError` if the folder has tables that are not those of a result, and `InputError` if a run that writes
-    `packets` finds other files in their folder.
+    Raises `BadInput` like `fresh`, and for captures without a result if this run makes no captures; `ResultError` for
+    tables that are not those of a result; and `InputError` if a run that writes `packets` finds other files in their
+    folder.
     """
     alone = fresh(folder, *FILES, force=force)
     if folder is not None:

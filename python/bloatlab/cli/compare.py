@@ -42,7 +42,7 @@ class _Case:
 
 
 def command(
-    *files: str | Path,  # str keeps the ./ of a file named like the study; for Path, shells complete file names
+    *files: str | Path,  # str keeps the ./ of a file named like the study; Path makes shells complete file names
     sets: Sets = (),
     output: Output = None,
     form: TextJson = "text",

@@ -1,4 +1,4 @@
-"""`bloatlab film`: the playground's stage as a WebM or GIF."""
+"""`bloatlab film`: the playground's animation of packets as a WebM or GIF."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bloatlab.outside import refuse
 from bloatlab.scenario import quantity
 from bloatlab.terminal import Console
 
-#: JavaScript that waits until the playground shows a run, and has recorded packets for its animation (the stage).
+#: JavaScript that waits until the playground has drawn the first picture of its animation of packets (the stage).
 _READY = """new Promise((done, failed) => { let n = 0; const look = () => {
 const { dataset } = document.body;
 const line = document.querySelector('#stale:not(:empty), #problems p');

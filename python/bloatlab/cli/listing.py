@@ -1,4 +1,4 @@
-"""`bloatlab list`: everything that a scenario may use, the studies, and the details of each."""
+"""`bloatlab list`: lists what a scenario may use, the studies and the suites, and describes each entry."""
 
 import json
 import re
@@ -114,7 +114,7 @@ _TITLES = {
 }
 
 
-#: If all kinds are listed, the page would be too long with these; its last line says how to list them.
+#: Kinds that are left out if all kinds are listed, to keep the page short. Its last line says how to list them.
 _APART = ("measures", "suites")
 #: Kinds that only `bloatlab recommend` uses; its help lists their names.
 _OF_RECOMMEND = ("devices", "loads", "objectives")
@@ -261,7 +261,7 @@ def _families(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _brief(entries: Iterable[Entry]) -> list[Entry]:
-    """Shortens summaries to one line: each ends at the last comma, colon or bracket that fits in 80 columns."""
+    """Cuts summaries that need more than 80 columns at the last comma, colon or bracket that fits, if any."""
     entries = list(entries)
     room = 80 - 2 - max(len(e["name"]) for e in entries)
     return [{"name": e["name"], "doc": _cut(_what(e), room)} for e in entries]
@@ -298,7 +298,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
             show(TextTable("", ["statistic", "label"], statistics, left=2), console)
         return
     parameters = entry.get("params") or []
-    if isinstance(parameters, dict):  # a preset's parameters are a dict of its values
+    if isinstance(parameters, dict):  # a TCP preset or a workload: a dict of values
         rows = [row(name, _value(value)) for name, value in parameters.items()]
         tables = [TextTable("", ["parameter", "value"], rows, left=2)]
     else:
@@ -318,7 +318,7 @@ def _default(parameter: Entry) -> str:
     """Returns a parameter's default as text.
 
     For a null default, the text is the explanation of null in the parameter's description, or "see meaning" if this
-    explanation is long. Without an explanation, the text is "required" or "none".
+    explanation is long or has a bracket. Without an explanation, the text is "required" or "none".
     """
     if parameter["default"] is not None:
         return _value(parameter["default"])
@@ -338,5 +338,5 @@ def _meaning(parameter: Entry) -> str:
 
 
 def _value(value: Any) -> str:
-    """Formats a value as it is written in a file; None becomes "none"."""
+    """Formats a value as JSON, but a string without quotes; None becomes "none"."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

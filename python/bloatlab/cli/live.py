@@ -109,7 +109,7 @@ def command(
 
 
 def _keep_captures(aside: Path, output: Path | None, console: Console) -> None:
-    """Renames the folder of a run that failed if it has captures, because they cannot be recorded again."""
+    """Renames the folder of a failed run to keep its captures, if it has any: they cannot be recorded again."""
     if output is not None and any((aside / name).is_file() for name in CAPTURES):
         kept = output / f"unfinished-{secrets.token_hex(4)}"
         aside.rename(kept)  # unlike a new folder, this needs no room on a full disk
@@ -190,7 +190,7 @@ def _in_user_namespace() -> NoReturn:
 def _table(name: str, views: Sequence[live.View]) -> Table:
     """Makes a table of a run's links: their current queues, and mean rates and sojourn times of the last second.
 
-    The means cover the time from the first of `views`, which is about a second old, to the last.
+    The means cover the time from the first of `views`, which is at most 1.05 s old, to the last.
     """
     last = views[-1] if views else None
     late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"

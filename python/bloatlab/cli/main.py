@@ -1,8 +1,9 @@
 """`bloatlab`: subcommands, exit codes, and one line per error.
 
-Exit codes: 0 done; 1 the shares of a study or of `validate`, a file's expectations or a document's criteria are not
-met, or compared values differ; 2 bad input; 3 a live run was too late to be used; 70 a bug; 130 Ctrl-C. `live` returns
-the code of a program that fails. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
+Exit codes: 0 done; 1 too few values of a study or of `validate` are within tolerance, an expectation of a file or a
+criterion of a document is not met, or compared values differ; 2 bad input; 3 a live run was too late to be used; 70 a
+bug; 130 Ctrl-C. `live` returns the code of a program that fails. Tracebacks are printed only if BLOATLAB_TRACEBACK is
+set.
 """
 
 import contextlib
@@ -66,7 +67,10 @@ _COMMANDS = (
 
 
 def _line(file: str) -> str:
-    """Returns the first line of a command's docstring, read without importing the command."""
+    """Returns one line of help for a command, read without importing the command.
+
+    It is the `help` of the command's `App`, if it has one, or the first line of the docstring.
+    """
     text = Path(__file__).with_name(f"{file}.py").read_text("utf-8")
     found = re.search(
         r'^app = App\([^\n]* help="([^"\n]+)"|^def command\(.*?^    """([^\n]+)', text, re.DOTALL | re.MULTILINE
@@ -87,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
     for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:  # closed before the start; no other file may get its number
+        if getattr(sys, name) is None:  # closed before the start; without this, a file could get its descriptor
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  until the end
     for stream in (sys.stdout, sys.stderr):
@@ -138,7 +142,7 @@ def call(arguments: Sequence[str]) -> int:
     except BaseException as error:  # noqa: BLE001  every exception becomes a message and an exit code
         return _exit_code(error, arguments)
     finally:
-        if common := sys.modules.get("bloatlab.cli.common"):  # None if no command has run
+        if common := sys.modules.get("bloatlab.cli.common"):  # None if no command was imported
             common.held.close()
     return code if isinstance(code, int) else 0
 
@@ -215,7 +219,7 @@ def _bad_input(error: BaseException) -> list[str]:
     from bloatlab._core import LiveError  # noqa: PLC0415  --help works without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 
-    sweep = sys.modules.get("bloatlab.sweep")  # None if no sweep has run
+    sweep = sys.modules.get("bloatlab.sweep")  # None if the module was not imported
     match error:
         case ScenarioError():
             return problems(error)

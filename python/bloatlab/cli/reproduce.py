@@ -102,7 +102,7 @@ def command(
 
 
 def _study(name: str) -> Study:
-    """Finds a study by name, or loads it from a file. Raises `BadInput`."""
+    """Finds a study by name, or loads it from a file. Raises `BadInput`, `StudyError`."""
     if name in STUDIES:
         return study(name)
     path = Path(name)
@@ -133,7 +133,7 @@ def _errors_of(name: str) -> Generator[None]:
 
 
 def _no_other(folder: Path, name: str) -> None:
-    """Raises `BadInput` if the folder contains a result, a comparison or the files of another study."""
+    """Raises `BadInput` if the folder has a result, a comparison, or a study's files without a scorecard of `name`."""
     other = next((file for file in (SUMMARY, "compare.json") if (folder / file).exists()), None)
     card = folder / "scorecard.json"
     if other is None and card.exists():

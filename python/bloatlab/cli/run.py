@@ -117,7 +117,7 @@ def command(
 
 
 def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
-    """Translates --trace and --trace-interval into overrides. Raises `BadInput` for an unknown kind of trace."""
+    """Translates --trace and --trace-interval into overrides. Raises `BadInput`."""
     named = [name.strip() for text in kinds for name in text.split(",")]
     for name in named:
         if name not in KINDS:

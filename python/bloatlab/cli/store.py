@@ -69,7 +69,7 @@ def collect(*, store: StoreFolder = None) -> int:
 
 
 def _which(stock: Stock, used: list[Stock], core: str) -> str:
-    """Returns the text of the column `core` for a shelf; `used` are the shelves that a sweep would use now."""
+    """Returns the text of the column `core` for stored results; `used` are those that a sweep would use now."""
     if stock in used:
         return "this one"
     return "this one, older code" if core.startswith(stock.core) else "another"
@@ -79,7 +79,7 @@ def _sweeps(place: Store, used: list[Stock]) -> list[dict[str, Any]]:
     """Returns an entry for each sweep.
 
     It contains the number of the sweep's runs, how many of them are stored, and their size in bytes. Only results
-    on the shelves `used` count as stored.
+    in `used` count as stored.
     """
     mine = [stock.index for stock in used]
     found: list[dict[str, Any]] = []

@@ -182,7 +182,7 @@ def _about(seconds: float) -> str:
 
 
 def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> None:
-    """Prints a note if several seeds gave the same result, since such runs are not independent."""
+    """Prints a note if all seeds of a grid point gave the same result, because more seeds add nothing there."""
     several, same = over_seeds.alike(frame, axes)
     if not same:
         return
@@ -194,7 +194,7 @@ def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> No
 
 
 def _writable(output: Path | None, summary: Path | None) -> None:
-    """Checks before the runs that both tables can be written. Raises `BadInput`."""
+    """Checks the file names of both tables before the runs, and makes their folders. Raises `BadInput`."""
     for file in (output, summary):
         check_table_name(file)
         if file is None:

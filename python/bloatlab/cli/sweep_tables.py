@@ -18,7 +18,7 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 #: a number for each grid point replaces these columns.
 _LEAST_ROOM = 26
 
-#: Main effects are printed for axes with at most this many values.
+#: Main effects are printed for axes with 2 to `_MOST_LEVELS` values, unless the axis is sampled at random.
 _MOST_LEVELS = 12
 
 
