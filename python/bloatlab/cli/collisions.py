@@ -36,9 +36,9 @@ def command(
 
     A hash chooses a group of queues, and each session takes an unused queue of its group. ARRIS 2013 proposes this (64
     groups of 4 queues). It found no closed form for the probability, so its Figure 9 is from a simulation. This command
-    has a closed form. Beside the exact probability, it prints four others: a Monte Carlo experiment with exact 95 %
-    intervals; the classifier of the discipline sfq_hss with random 5-tuples; ordinary hashing into the same number of
-    queues; and ordinary hashing into one queue per group. Probabilities are in percent as text, and from 0 to 1 in csv
+    has a closed form. Beside the exact probability, it prints those of ordinary hashing, into the same number
+    of queues and into one queue per group. With --trials, it also prints those of a Monte Carlo experiment, with exact
+    95 % intervals, and of the classifier of the discipline sfq_hss with random 5-tuples. Probabilities are in percent as text, and from 0 to 1 in csv
     and json; json also has the exact fractions.
 
     Args:
@@ -185,7 +185,7 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
     panels = [
         Panel("Any two sessions", "sessions", chance, some, y_range=(1e-3, 150.0), log_y=True),
         Panel(
-            "A given session", "sessions", "probability of being in one (%)", given, y_range=(1e-3, 150.0), log_y=True
+            "A given session", "sessions", "probability of a shared queue (%)", given, y_range=(1e-3, 150.0), log_y=True
         ),
     ]
     save_figure(figure(panels, columns=2, size=(5.0, 3.4)), folder / "fig9_serial_search")

@@ -27,7 +27,7 @@ def command(
     table: Annotated[str | None, Parameter(name=["--table", "-t"])] = None,
     form: TextCsvJson = "text",
 ) -> int:
-    """Print a result saved by `bloatlab run -o`.
+    """Print a result saved by `bloatlab run -o` or `live -o`.
 
     csv needs --table.
 
