@@ -34,12 +34,12 @@ def command(
 ) -> int:
     """Compute the probability that sessions must share a queue under hashing with serial search.
 
-    A hash chooses a group of queues, and each session takes an unused queue of its group. ARRIS 2013 proposes this (64
-    groups of 4 queues). It found no closed form for the probability, so its Figure 9 is from a simulation. This command
-    has a closed form. Beside the exact probability, it prints those of ordinary hashing, into the same number
-    of queues and into one queue per group. With --trials, it also prints those of a Monte Carlo experiment, with exact
-    95 % intervals, and of the classifier of the discipline sfq_hss with random 5-tuples. Probabilities are in percent as text, and from 0 to 1 in csv
-    and json; json also has the exact fractions.
+    A hash chooses a group of queues, and each session takes an unused queue of its group. ARRIS 2013 proposes this
+    (64 groups of 4 queues). It found no closed form for the probability, so its Figure 9 is from a simulation. This
+    command has a closed form. Beside the exact probability, it prints those of ordinary hashing, into the same number
+    of queues and into one queue per group. With --trials, it also prints those of a Monte Carlo experiment, with
+    exact 95 % intervals, and of the classifier of the discipline sfq_hss with random 5-tuples. Probabilities are in
+    percent as text, and from 0 to 1 in csv and json; json also has the exact fractions.
 
     Args:
         groups: Number of groups that the hash chooses from.

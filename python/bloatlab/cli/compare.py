@@ -56,10 +56,10 @@ def command(
     """Run scenarios both in simulation and live over this machine's kernel, and compare the medians.
 
     Compares ping round-trip times, file transfer times, mean queues and the throughput of endless transfers. A value
-    agrees if it is within 15 % of the live one. A time also agrees if it is within 3 ms. Each live run is made once; one that was
-    too late to be valid is shown but not judged. The simulations add the lateness measured in the live run to the links
-    into the hosts. Needs root and TUN, except with --saved. Exit codes: 0 all agree; 1 some differ; 3 no live run was
-    valid.
+    agrees if it is within 15 % of the live one. Times and queues also agree if they differ by at most 3 ms. Each live
+    run is made once; one that was too late to be valid is shown but not judged. The simulations add the lateness
+    measured in the live run to the links into the hosts. Needs root and TUN, except with --saved. Exit codes: 0 all
+    agree; 1 some differ; 3 no live run was valid.
 
     Args:
         files: Scenarios; or csc458 for that study's live cases (Q = 5, 20, 100 with reno, cubic, bbr; codel, fq_codel,
