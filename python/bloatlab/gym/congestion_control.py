@@ -1,6 +1,6 @@
 """An agent as the congestion controller of a TCP sender.
 
-    action a in [-1, 1]:  window *= 2^a (or the pacing rate, with control = "rate"), and a round trip passes
+    action a in [-1, 1]:  window *= 2^a (with control = "rate": pacing rate *= 2^a), then a step (default: one RTT)
     reward:               throughput * delay - loss
     throughput            payload delivered / payload that the bottleneck can carry in this time
     delay                 round trip without a queue / smoothed round trip, at most 1
@@ -71,9 +71,9 @@ def _headers(stack: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class CongestionControl(DrivenEnv):
-    """The agent sets the window or the pacing rate of a TCP sender, once per round trip; see docs/gym.md.
+    """The agent sets the window or the pacing rate of a TCP sender in each step, by default a round trip.
 
-    The agent observes only what a real sender can. Other applications of the scenario are cross traffic.
+    The agent observes only what a real sender can. All other flows of the scenario are cross traffic. See docs/gym.md.
     """
 
     OPTION = "controller"

@@ -99,7 +99,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Applies an action and runs for an interval.
 
-        Raises `InvalidAction` for an action outside the action space, `ResetNeeded` after the end of an episode.
+        Raises `InvalidAction` for an action outside the action space, `ResetNeeded` outside an episode.
         """
         if self._over:
             raise ResetNeeded("the episode is over, or has not begun: call reset() before step()")
