@@ -150,13 +150,16 @@ class Simulation:
 
     @property
     def now(self) -> float:
-        """The time in s. All events before this time have happened, but no event at this time or later."""
+        """The time in s. All events before this time have happened, but no event at this time or later.
+
+        After Ctrl-C has stopped `run_until` or `finish`, some events at this time may have happened.
+        """
         with self._core.use() as run:
             return run.now_ns / 1e9
 
     @property
     def over(self) -> bool:
-        """Whether `finish` has been called."""
+        """Whether `finish` has run to the end."""
         with self._core.use() as run:
             return run.over
 
@@ -200,7 +203,9 @@ class Simulation:
         return Link(self._core, name)
 
     def fork(self) -> Simulation:
-        """Returns a second simulation in the same state, which shares nothing with this one.
+        """Returns an independent second simulation in the same state.
+
+        Only data in the module or the class of a law or controller in Python is shared.
 
         Raises `LawError` or `ControllerError` for a law or controller in Python that `copy.deepcopy` cannot copy.
         """
@@ -248,7 +253,7 @@ class Simulation:
 def _whole(value: object, kind: str, scale: float = 1) -> int | None:
     """Converts a number (times `scale`), or a string whose unit is of this kind, to an integer.
 
-    Returns None for other values.
+    Returns None for a negative number, for a number that would give 2^63 or more, and for other values.
     """
     value = plain(value)
     if isinstance(value, str):
@@ -260,7 +265,7 @@ def _whole(value: object, kind: str, scale: float = 1) -> int | None:
 
 
 def nanoseconds(time: float | str, end: float) -> int:
-    """Converts the argument of `run_until` to ns; `end` is in s. Raises `ScenarioError` for an invalid time."""
+    """Converts the argument of `run_until` to ns; the error message names `end`, in s. Raises `ScenarioError`."""
     ns = _whole(time, "duration", 1e9)
     if ns is None:
         valid = f'a time of 0 to {end:g} s: a number of seconds, or a string such as "250ms"'
@@ -302,7 +307,7 @@ class _Part(ABC):
         return self
 
     def __reduce__(self) -> str:
-        """Raises `TypeError`, because a part can neither be pickled nor deep-copied without its simulation."""
+        """Raises `TypeError`, because a part only refers to its simulation: it cannot be pickled or deep-copied."""
         own = f"copy its simulation, and call `{self.NOUN}` of the copy"
         raise TypeError(f"a {self.NOUN} of a simulation cannot be pickled or copied on its own; {own}")
 
@@ -313,11 +318,12 @@ class _Part(ABC):
 class Link(_Part):
     """A link of a simulation.
 
-    The attributes of the queue are `packets`, `bytes` and `sojourn`. `sojourn` is the time in s that the queue's first
-    packet has waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without
-    a rate. The counters since the start are `offered_packets`, `offered_bytes`, `delivered_packets`, `delivered_bytes`,
-    `dropped_packets`, `dropped_bytes`, `marked_packets`, and `drops` (packets by reason). `in_flight_packets` is the
-    number of packets that have left the queue but have not yet arrived.
+    The attributes of the queue are `packets`, `bytes` and `sojourn`. `sojourn` is the time in s that the first packet
+    has waited (with several queues, the longest of these times), or None if no packet waits or the time is not known.
+    `rate` is in bit/s, None for a link without a rate. The counters since the start are `offered_packets`,
+    `offered_bytes`, `delivered_packets`, `delivered_bytes`, `dropped_packets`, `dropped_bytes`, `marked_packets`, and
+    `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the queue but have not yet
+    arrived.
     """
 
     __slots__ = ()
@@ -336,8 +342,8 @@ class Link(_Part):
         """Changes the link now: `set(rate="1mbit", delay=0.02, loss=0.01)`.
 
         If the link has `both_ways`, both directions change. The keys are those of `changes` in a scenario: rate, delay,
-        jitter, loss, max_sustained_rate, peak_traffic_rate, max_grant. Packets in transmission end at the old rate.
-        Raises `ScenarioError`.
+        jitter, loss, max_sustained_rate, peak_traffic_rate, max_grant. A packet in transmission finishes at the old
+        rate. Raises `ScenarioError`.
         """
         path = f"link.{self._name}"
         for key in change:
@@ -388,13 +394,14 @@ class Flow(_Part):
     payload of the connection), `sacked` (payload SACKed above a hole) and `mss`. `srtt` is in s (None before the first
     sample), `pacing_rate` in bit/s of payload (None without pacing). `retransmits` (segments), `timeouts` and `marks`
     (CE-marked packets reported by ACKs) are counted since the connection began. `state` is open, cwr, recovery or loss.
-    `connection` is the number of the connection, from 1. `direction` is forward, or reverse if only the server sends.
+    `connection` is the number of the connection within its application, from 1. `direction` is forward, or reverse if
+    only the server sends.
 
     `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a string such as "30KB" or "10mbit". With None,
     `ssthresh` becomes infinite, and `pacing_rate` turns pacing off.
 
     After a change of the window, the controller continues from the new window, and may change it at the next ACK. A
-    pacing rate can be set only for a sender that does not pace itself; it then stays as set.
+    pacing rate can be set only if neither the controller nor the stack paces. The rate then stays as set.
     """
 
     __slots__ = ("_number",)
@@ -425,7 +432,7 @@ class Flow(_Part):
     def sent(self, direction: Literal["forward", "reverse"] = "forward") -> dict[str, int]:
         """Returns `delivered`, `retransmits`, `timeouts` and `marks`, summed over all connections of the flow so far.
 
-        The sums are those of the flow's clients; with "reverse", those of its servers. Raises `ScenarioError`.
+        The sums are over the senders at the clients; with "reverse", over those at the servers. Raises `ScenarioError`.
         """
         if direction not in ("forward", "reverse"):
             raise ScenarioError([f'direction: {_shown(direction)} is not valid; expected "forward" or "reverse"'])

@@ -10,7 +10,7 @@ class InputError(ValueError):
 
 
 def nearest(word: str, known: Iterable[object]) -> str:
-    """Returns '; did you mean "x"?' for the known name nearest to `word`, or an empty string."""
+    """Returns '; did you mean "x"?' for the known name nearest to `word`; "" if none is similar."""
     found = difflib.get_close_matches(word, map(str, known), n=1, cutoff=0.5)
     return f'; did you mean "{found[0]}"?' if found else ""
 

@@ -5,10 +5,10 @@
     "links.up.sojourn_ms.p99" = "< 50"
     "links.up.utilisation" = "0.9 .. 1"
 
-With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
-clipped at 0, because no number in a summary is negative, and at the upper bound of a percentage or of a fairness index.
-With one seed, the run's value is tested. A missing value fails the condition: for example, a call has no MOS if none of
-its packets arrived or was dropped.
+With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t). The interval is
+clipped at 0, because no number in a summary is negative. The interval of a percentage that cannot exceed 100 is also
+clipped at 100, and that of a fairness index at 1. With one seed, the run's value is tested. A missing value fails the
+condition: for example, a call has no MOS if all its packets are still on the way at the end of the run.
 """
 
 import itertools
@@ -131,7 +131,10 @@ def _verdict(place: str, path: str, expected: str, values: Sequence[float | None
 
 
 def _most(path: str) -> float:
-    """Returns the upper bound of a number in the summary. A utilisation has none: bursts may exceed a shaper's rate."""
+    """Returns the upper bound of a number in the summary, or infinity if it has none.
+
+    A utilisation has none, because bursts may exceed a shaper's rate.
+    """
     key = path.rpartition(".")[2]
     if key == "fairness":
         return 1.0
@@ -171,7 +174,8 @@ def check(
 def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
     """Runs the grid without its expectations.
 
-    If `asked` requires it, warm-ups are found before the runs, and seeds are added until the targets are met.
+    If `asked` requires it, warm-ups are found before the runs, and seeds are added until the targets are met or the
+    maximum number of seeds is reached.
     """
     built = asked.grid.build
     grid = replace(asked.grid, build=lambda **at: _bare(built(**at)))

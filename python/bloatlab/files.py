@@ -31,8 +31,8 @@ WRITING = ".writing"
 #: The state of a lock after an attempt to take it.
 Lock = Literal["held", "in use", "not supported"]
 
-#: Matches control characters (except tab and newline), zero-width characters, bidirectional controls, surrogates and
-#: noncharacters.
+#: Matches control characters (except tab and newline), zero-width and other invisible format characters, line and
+#: paragraph separators, bidirectional controls, surrogates, U+FFFE and U+FFFF.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
@@ -56,9 +56,10 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """Reads a file as UTF-8 text, without a byte order mark. Raises the errors of `read`, and `UnicodeDecodeError`.
+    """Reads a file as UTF-8 text. Removes a byte order mark, and replaces CR LF by LF.
 
-    A zero byte is an error, too: it is in binary files, and in text that was saved as UTF-16.
+    Raises the errors of `read`, and `UnicodeDecodeError`. A zero byte is an error, because it is typical of binary
+    files and of UTF-16 text.
     """
     data = read(path, most)
     if (zero := data.find(0)) >= 0:
@@ -174,7 +175,7 @@ def has(path: Path, mark: bytes, *, before: re.Pattern[bytes] | None = None) -> 
 def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
     """Writes a file atomically; with `flush`, the data is on disk before the file is renamed. Raises `OSError`.
 
-    Bytes of a file's name that are not UTF-8 are escaped, if `data` contains such a name.
+    If the text `data` contains a file's name with bytes that are not UTF-8, these bytes are escaped.
     """
     with beside(path) as aside:
         try:

@@ -1,16 +1,16 @@
 """Writes results as flent data files, and reads flent's measurements.
 
-flent (flent.org) is a network tester for home use: it loads a line, pings through it, and writes a `.flent.gz`. Its own
-plotter opens the files that `write` makes; `read` turns flent's measurements into the tables that plots and
-`differences` use.
+flent (flent.org) is a network tester: it loads a line, pings through it, and writes a `.flent.gz`. Its own plotter
+opens the files that `write` makes; `read` turns flent's measurements into the tables that plots and `differences` use.
 
     file     gzip of JSON, version 4: metadata, x_values (s), results (a value per x, or null), raw_values
     series   "TCP upload::1" and so on in Mbit/s of payload; "Ping (ms) ICMP" in ms
-    test     flent's own for its workloads (rrul ...); otherwise tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
+    test     the scenario's name if it is one of flent's tests (rrul ...); otherwise tcp_nup, tcp_ndown, rrul_be_nflows
+             (both ways) or ping
 
 Source: flent's documentation, "The Data File Format"; older versions (1 to 3) are read as flent 2 reads them.
-Departs: time 0 is the start of 1970, as in captures. The time of a ping is the time of its reply. Rates are means over
-`STEP` s, while flent interpolates between netperf's reports.
+Departs: time 0 is the start of 1970, as in captures. Rates are means over `STEP` s, while flent interpolates between
+netperf's reports.
 """
 
 import bz2
@@ -78,7 +78,7 @@ def is_flent(path: str | Path) -> bool:
 def write(result: Result, path: str | Path, *, title: str = "", source: str | Path = "") -> Path:
     """Writes `result` as a flent data file; equal results give equal bytes. Raises `FlentError`, `OSError`.
 
-    Errors name `source`, the folder of the result, or else the scenario.
+    `source` is the folder of the result. If it is given, errors name it instead of the scenario.
     """
     path = Path(path)
     if path.suffix != ".gz":
@@ -153,7 +153,7 @@ def _series_names(result: Result) -> Mapping[str, str]:
 
 
 def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
-    """Returns the name of a TCP flow's series in the flent test `name`. Flows of one application are numbered."""
+    """Returns the name of a TCP flow's series in the flent test `name`. Several flows of one app are numbered."""
     names, app, flow = _series_names(result), str(frame["app"][0]), int(frame["flow"][0])
     if not names:
         return _SERIES[name].format(way=way, number=number)
@@ -250,7 +250,7 @@ def _length(result: Result) -> float:
     """Returns the length of the test in s.
 
     For flent's own tests, this is the parameter `length`: the idle times before and after the load do not count, nor do
-    the delays between flows. A whole number of seconds is returned as an integer.
+    the delays between flows. A whole number of seconds is then returned as an integer.
     """
     seconds = float(result.summary["duration_s"])
     if not _series_names(result):

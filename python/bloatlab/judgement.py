@@ -12,8 +12,8 @@ from typing import Any
 
 from bloatlab.tables import TextCell, Tone
 
-#: Comparisons with a limit allow this error, because decimal fractions are inexact in binary. It is far smaller than
-#: the last digit of any value in a paper.
+#: Error allowed when a share is compared with its target, or a value with a published range: decimal fractions are
+#: inexact in binary. It is far smaller than the last digit of any value in a paper.
 SLACK = 1e-9
 
 #: The tone for each verdict.

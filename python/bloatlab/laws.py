@@ -3,9 +3,9 @@
     queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; path relative to its folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
 
-When a scenario is read, it gets a copy of the file's source and of every parameter of the class, so a changed file
-makes a new scenario. Results and stores record the law itself, and a cluster's workers need no file. Each run executes
-the source again. See docs/adding-a-law-in-python.md.
+When a scenario that names a file is read, it gets a copy of the file's source and of every parameter of the class, so a
+changed file makes a new scenario. Results and stores record the law itself, and a cluster's workers need no file. Each
+run executes the source again. A class passed as an argument is used as it is. See docs/adding-a-law-in-python.md.
 """
 
 from collections.abc import Iterator, Mapping

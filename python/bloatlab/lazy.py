@@ -1,4 +1,4 @@
-"""Polars and numpy, imported on first use: they take longer than all other imports, and many commands need neither.
+"""Polars and numpy, imported on first use: all other imports together take less time, and many commands need neither.
 
 if TYPE_CHECKING:
     import polars as pl

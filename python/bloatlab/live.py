@@ -20,7 +20,8 @@ from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 from bloatlab.traces import check_named
 
-#: One of the two namespaces: left contains the first application's `from` node, right its `to` node.
+#: One of the two namespaces: left contains the `from` node of the first application by name, right its `to` nodes. For
+#: scenarios without applications, see docs/live.md.
 Side = Literal["left", "right"]
 
 #: Raised if the bench cannot run here: no TUN, no permission, no socket, or a build without the bench.
@@ -52,8 +53,8 @@ class Command:
     side: Side = "left"
     #: A command for the other side (a server), started first and stopped at the end of the run.
     serve: Sequence[str] = ()
-    #: If true, the run lasts until the command ends, but at most a day or, if longer, the scenario's duration. The bins
-    #: of series have `record.interval`, by default 1/100 000 of this maximum.
+    #: If true, the run lasts until the command ends, but at most a day or, if longer, the scenario's duration. The
+    #: default of `record.interval`, the bin width of series, is then 1/100 000 of this maximum.
     unbounded: bool = False
 
 
@@ -75,16 +76,16 @@ def run(
     captures: str | Path | None = None,
     look: Look | None = None,
 ) -> Result:
-    """Runs `scenario` live; the result contains the same tables as a simulation and, in addition, `summary["live"]`.
+    """Runs `scenario` live; the result is as for a simulation, with `summary["live"]` and the table `conversations`.
 
     `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
     application's stack and is the default for the command's sockets. `max_rate` allows paths faster than the bench has
     been tested with ("2gbit"). `captures` is a folder, made if necessary, for left.pcap and right.pcap, which are
     replaced. The result's scenario is `scenario`; for an `unbounded` command, it has the `record.interval` of the run.
 
-    `Result.invalid_because` says why the run was late too often; its numbers must not be used then. Raises
-    `ScenarioError` for a scenario that cannot run live, `LiveError` if this machine cannot run it; Ctrl-C and SIGTERM
-    end the run cleanly and raise `KeyboardInterrupt`.
+    If the bench handled packets too late, `Result.invalid_because` says so; do not use the numbers of such a run.
+    Raises `ScenarioError` for a scenario that cannot run live, `LiveError` if this machine cannot run it; Ctrl-C and
+    SIGTERM end the run cleanly and raise `KeyboardInterrupt`.
     """
     scenario = resolved(scenario, sets)
     outside.refuse(scenario.text, "live")

@@ -7,9 +7,9 @@
     observation, info = env.reset(seed=1)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-The import registers `bloatlab/CongestionControl-v0`, in which the agent sets the window of a TCP sender, and
-`bloatlab/Aqm-v0`, in which it sets the drop probability of a queue. `judge` compares agents with the built-in
-controllers and laws in the same episodes. See docs/gym.md.
+The import registers `bloatlab/CongestionControl-v0`, in which the agent sets the window or the pacing rate of a TCP
+sender, and `bloatlab/Aqm-v0`, in which it sets the drop or mark probability of a queue. `judge` compares agents with
+the built-in controllers and laws in the same episodes. See docs/gym.md.
 """
 
 try:

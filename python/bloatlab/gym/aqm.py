@@ -7,8 +7,9 @@
     delay                 half / (half + time to drain the queue), mean of the samples in the interval
     loss                  packets dropped by the queue / packets offered
 
-The rate of a TCP such as Reno is proportional to 1 / sqrt(p). With p = p'^2, this is proportional to 1 / p' (RFC 9332
-§2.1 uses the same square). PIE, too, computes a change of its probability (RFC 8033 §4.2).
+The rate of a TCP such as Reno is proportional to 1 / sqrt(p). With p = p'^2, the rate is proportional to 1 / p'
+(RFC 9332 §2.1 uses the same square). An action is a change of p', as PIE computes a change of its probability
+(RFC 8033 §4.2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An agent as the congestion controller of a TCP sender.
 
-    action a in [-1, 1]:  window *= 2^a (or the pacing rate, with control = "rate"), and a round trip passes
+    action a in [-1, 1]:  window *= 2^a (with control = "rate": pacing rate *= 2^a), then a step (default: one RTT)
     reward:               throughput * delay - loss
     throughput            payload delivered / payload that the bottleneck can carry in this time
     delay                 round trip without a queue / smoothed round trip, at most 1
@@ -50,15 +50,15 @@ LINE_AXES: Mapping[str, Any] = {
 
 #: If `interval` is not given, a step lasts one round trip (the minimum measured so far), but at least this time in s.
 SHORTEST = 0.01
-#: The smallest window that an action can set, in segments (`LEAST`), and the largest, in bytes (`MOST`). After a
-#: timeout, the window is one segment (RFC 5681 §3.1).
+#: The agent's smallest window in segments (`LEAST`; twice as many with control = "rate"), and its largest in bytes
+#: (`MOST`). After a timeout, slow start begins from one segment (RFC 5681 §3.1).
 LEAST, MOST = 2.0, 2.0**26
 #: Maximum pacing rate, in bit/s.
 FASTEST = 1e11
-#: Number of steps over which the maximum delivery rate is taken, like BBR's ten round trips.
+#: Number of steps over which the maximum delivery rate is taken, like the ten round trips of BBR version 1.
 MEMORY = 10
-#: While a connection opens, its state is polled at this interval, in s. The interval is shorter than a round trip, so
-#: that the first RTT sample is that of the handshake.
+#: While a connection opens, its state is polled at this interval, in s. It is shorter than a typical round trip, so the
+#: first RTT that is read is that of the handshake.
 LOOK = 0.001
 
 
@@ -71,9 +71,9 @@ def _headers(stack: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class CongestionControl(DrivenEnv):
-    """The agent sets the window or the pacing rate of a TCP sender, once per round trip; see docs/gym.md.
+    """The agent sets the window or the pacing rate of a TCP sender in each step, by default a round trip.
 
-    The agent observes only what a real sender can. Other applications of the scenario are cross traffic.
+    The agent observes only what a real sender can. All other flows of the scenario are cross traffic. See docs/gym.md.
     """
 
     OPTION = "controller"
@@ -106,8 +106,9 @@ class CongestionControl(DrivenEnv):
         """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
 
         `app` is the application whose first flow the agent controls, and `link` the bottleneck, by default the slowest
-        link. `interval` is the length of a step in s, or a string such as "20ms"; by default, it is a round trip.
-        `stack` contains parameters for its TCP (`{"ecn": True}`). `reward` computes the reward from its parts.
+        link. `control` selects whether the agent sets the window or the pacing rate. `interval` is the length of a step
+        in s, or a string such as "20ms"; by default, it is a round trip. `stack` contains parameters of the TCP stack
+        at both ends (`{"ecn": True}`). `reward` computes the reward from its parts.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """
@@ -184,14 +185,14 @@ class CongestionControl(DrivenEnv):
             return None
 
     def _active(self, state: dict[str, Any] | None) -> set[int]:
-        """Returns the flow's connections with data to deliver, and the connection of `state`.
+        """Returns the flow's connections over which payload may still arrive, and the connection of `state`.
 
-        The latter may have delivered all of its data and still await ACKs.
+        The connection of `state` may still await ACKs after all its payload has arrived.
         """
         return {*self._flow.active(), *([] if state is None else [state["connection"]])}
 
     def _totals(self, direction: Any, state: dict[str, Any] | None) -> dict[str, int]:
-        """Returns the sums of the flow in a direction, and the SACKed bytes of `state` if it has this direction."""
+        """Returns `Flow.sent` for a direction, and the SACKed bytes of `state` (0 for the other direction)."""
         sacked = state["sacked"] if state is not None and state["direction"] == direction else 0
         return self._flow.sent(direction) | {"sacked": sacked}
 
@@ -205,8 +206,8 @@ class CongestionControl(DrivenEnv):
         mss, srtt = self._state["mss"], self._state["srtt"]
         if self._control == "rate":
             self._pace = min(max(self._pace * 2**action, 8 * mss / self._least), FASTEST)
-            # If the agent controls the rate, the window only limits the data in flight on a stalled path. The window is
-            # then twice the data that the agent's rate sends in a round trip.
+            # if the agent controls the rate, the window is twice the data that this rate sends in a round trip, so it
+            # only limits the data in flight on a stalled path
             self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)
             self._flow.pacing_rate = int(self._pace)
         else:
@@ -241,7 +242,8 @@ class CongestionControl(DrivenEnv):
         loss = again / (again + segments) if again else 0.0
         marked = min(marks / segments, 1.0) if segments else 0.0
         carried = rate * taken / 8 * mss / (mss + self._header)
-        # the handshake gave the minimum round trip; a data segment is larger than its SYN and takes longer to send
+        # the minimum round trip is usually that of the handshake; a data segment is larger than a SYN, so it takes
+        # longer to send
         base = self._least + 8 * (mss + self._header - self._syn) / rate
         self._rates.append(8 * delivered / taken)
         parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}

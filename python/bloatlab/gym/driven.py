@@ -72,7 +72,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation of this episode; do not change it. Raises `ResetNeeded` before the first `reset`."""
+        """The simulation of this episode; do not change it. Raises `ResetNeeded` if there is none: call `reset`."""
         if self._simulation is None:
             raise ResetNeeded("the environment has no episode yet: call reset() first")
         return self._simulation
@@ -99,7 +99,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Applies an action and runs for an interval.
 
-        Raises `InvalidAction` for an action outside the action space, `ResetNeeded` after the end of an episode.
+        Raises `InvalidAction` for an action outside the action space, `ResetNeeded` outside an episode.
         """
         if self._over:
             raise ResetNeeded("the episode is over, or has not begun: call reset() before step()")
@@ -107,7 +107,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         if not self.action_space.contains(given):
             raise InvalidAction(f"the action {action!r} is not in the action space {self.action_space}")
         now, interval, end = self._now, self._interval(), self.simulation.duration
-        # if less than half an interval would remain after this step, the step lasts until the end of the scenario
+        # if at most half an interval would remain after this step, the step lasts until the end of the scenario
         until = now + interval if now + 1.5 * interval < end else end
         self._act(float(given[0]))
         reward, observation, terminated, info = self._run(until)
@@ -139,7 +139,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         the rate of the queue's own shaper.
         """
         simulation, bits, now = self.simulation, 0.0, self._now
-        until = round(until, 9)  # whole ns, as the times of changes
+        until = round(until, 9)  # rounded to whole ns, like the times of changes
         while self._changes and self._changes[0] < until:
             at = self._changes.popleft()
             bits, now = bits + self._rate * (at - now), at

@@ -38,7 +38,10 @@ class Episodes:
     """A distribution of episodes (see the module docstring), from which `draw` takes one."""
 
     def __init__(self, given: Given, axes: Mapping[str, Any]) -> None:
-        """Reads the scenario files and the axes. Raises `GridError`, `OSError`, `ValueError` for an empty list."""
+        """Reads the scenario files and the axes.
+
+        Raises `ScenarioError`, `GridError`, `OSError`, `ValueError` for an empty list.
+        """
         self._axes = {name: axis(name, values) for name, values in axes.items()}
         arms = {name: {name: [(name, "")]} if isinstance(of, Between) else of for name, of in self._axes.items()}
         self._given = {name: Values.of(of) for name, of in arms.items()}

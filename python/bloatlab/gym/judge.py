@@ -20,12 +20,12 @@ Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
 def judge(
     env: gymnasium.Env[Any, Any], policies: Mapping[str, Policy], episodes: int = 20, seed: int = 0
 ) -> pl.DataFrame:
-    """Runs every policy in the same episodes; returns one row per policy and episode, sorted by policy, then episode.
+    """Runs every policy in the same episodes; returns one row per policy and episode.
 
-    `policies` maps names to functions from an observation to an action, or to names of built-in controllers or laws.
-    Episode n begins with `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over
-    time of the reward and of its parts. Raises `ScenarioError`, `GridError` if an axis has the name of another column,
-    and `ValueError` for an unknown controller.
+    The rows are in the order of `policies`, then of episodes. `policies` maps the names in the table to policies.
+    Episode n begins with `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over time of the
+    reward and of the environment's `PARTS`. Raises `ScenarioError`, `GridError` if an axis has the name of another
+    column, and `ValueError` for an unknown controller.
     """
     return pl.DataFrame(
         [

@@ -1,8 +1,9 @@
 """The numbers of a run that criteria use: paths of the summary, and SQL over tables.
 
-    flow      one row per event of the judged sender: the columns of `trace_flows`, and `phase`, `visit`
-    visits    one row per stay in a phase: visit, phase, previous, next, start_s, end_s, rounds (that passed in it), and
-              other columns of flow as first_NAME and last_NAME, their values at the first and the last row
+    flow      one row per event of the judged sender: the columns of `trace_flows`, `phase`, and `visit` (the number of
+              the stay in a phase, from 1)
+    visits    one row per stay in a phase: visit, phase, previous, next, start_s, end_s, rounds (during the stay), and
+              other columns of flow as first_NAME and last_NAME, their values in the first and the last row of the stay
     flows     flow_series: one row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
     queues    queue_series: one row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
     files, pings, pages, media      the tables with these names, if the run produced them
@@ -22,7 +23,8 @@ import polars as pl
 from bloatlab.simulation import Result
 from bloatlab.sweep import Measure, grid_file
 
-#: If a suite judges a TCP stack, the stack and the application that uses it both have this name in each scenario.
+#: If a suite judges a TCP stack, the stack has this name in each scenario, as has the application whose first flow is
+#: judged. Other applications may use the stack, too.
 JUDGED = "judged"
 
 #: String columns that the trace contains for every sender. The first string column besides these is the phase.
@@ -44,8 +46,8 @@ FAILURE = "failure"
 #: If a query is invalid, a run's numbers contain the query and the reason under this key.
 INVALID = "invalid query"
 
-#: If a query uses a column that the controller does not trace, the result of the query is this string, followed by the
-#: column's name.
+#: If a query uses a column or a table that the controller does not trace, the result of the query is this string,
+#: followed by the name of the column or table.
 MISSING = "no column "
 
 #: Matches a query on a table whose columns depend on what the controller traces.
@@ -57,9 +59,9 @@ def measure(
 ) -> Measure:
     """Returns the `Measure` for a suite's runs: it extracts the numbers of the summary, and the results of the queries.
 
-    `name` differs between suites and between transports, because the store keeps only the newest code of each name, and
-    the queries and `run` are part of the code. `queries` maps the name of each case's scenario to the queries of the
-    case. `run` is the function that runs a scenario, by default `bloatlab.run`.
+    `name` differs between suites and between transports, because `bloatlab store gc` keeps only the newest code of each
+    name, and the queries and `run` are part of the code. `queries` maps the name of each case's scenario to the queries
+    of the case. `run` is the function that runs a scenario, by default `bloatlab.run`.
     """
     return Measure(f"judge.{name}", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
 
@@ -79,9 +81,10 @@ def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, floa
 
 
 def _value(tables: Mapping[str, pl.DataFrame], sql: str) -> float | str | None:
-    """Returns the number that a query gives; or `MISSING` and a name, if the controller does not trace the column.
+    """Returns the number that a query gives (None if it gives none).
 
-    Raises `PolarsError` for an invalid query.
+    If the controller does not trace a column or table of the query, returns `MISSING` and its name. Raises
+    `PolarsError` for an invalid query.
     """
     try:
         found = pl.SQLContext(dict(tables)).execute(sql, eager=True)

@@ -45,9 +45,9 @@ _BY = {"document": "the document", "ours": "ours"}
 
 
 def tables(judged: Judged) -> Iterator[TextTable]:
-    """Yields a table for each case of a controller, with figures and limits, for a terminal.
+    """Yields tables for a terminal: one for each case of a controller, and one of the sections that cannot be judged.
 
-    A single table would be too wide for 80 columns, and would be split between the figures and the limits.
+    A single table of all cases would be too wide for 80 columns, and would be split between the figures and the limits.
     """
     for one in judged.tried:
         rows = [row(*_cells(r)[:-1], r.criterion.by) for r in one.rulings]
@@ -68,7 +68,7 @@ def _cells(r: Ruling) -> list[str | TextCell]:
 def claim(folder: Path) -> None:
     """Makes the folder for the pages.
 
-    Raises `OSError`, and `JudgeError` if the folder contains files that no earlier run wrote.
+    Raises `OSError`, and `JudgeError` if the folder has files, but no verdicts.json of an earlier run.
     """
     files.make_folder(folder)
     if any(folder.iterdir()) and not (folder / "verdicts.json").is_file():
@@ -144,7 +144,7 @@ def _places(names: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def page(judged: Judged, folder: Path) -> Page:
-    """Makes the page for one controller and suite. `folder` is the page's folder, relative to the working folder."""
+    """Makes the page for one controller and suite. `folder` is the page's folder, as shown in its commands."""
     suite = judged.suite
     lacking = ", without the flows of the transport," if judged.is_transport else ""
     sections = [_section(judged, one, folder) for one in judged.tried]
@@ -210,7 +210,7 @@ def _section(judged: Judged, one: Tried, folder: Path) -> Section:
 
 
 def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
-    """Draws the judged sender, the rate of each application and the queueing delay over time."""
+    """Draws the judged sender, the goodput of up to six applications and the queueing delay over time."""
     panels: list[Panel] = []
     flow: pl.DataFrame | None = frames.get("judge_flow")
     rates: pl.DataFrame | None = frames.get("judge_rates")

@@ -136,8 +136,8 @@ def queue(text: str) -> Subject:
         value = (json if file.endswith(".json") else tomllib).loads(tree)["link"][part].get("queue", "droptail")
     known = _resolved(value, text, folder)
     if isinstance(value, str):
-        # if the queue is given as text, only the parameters that differ from their defaults are kept, and the limit if
-        # the text names one: a queue without a limit gets the buffer of the case
+        # keep only the parameters that differ from their defaults, and the limit if the text names one. A queue without
+        # a limit gets the buffer of the case
         ((name, table),) = known.items()
         named = {"limit"} & set(re.findall(r"\w+", value))
         usual = _resolved(name, text, None)[name] if name in _queues() else {}

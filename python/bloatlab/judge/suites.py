@@ -4,7 +4,7 @@
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
 A case may build its scenario from a workload, with `[workload] name = ..., PARAMETER = ...`. The other keys of the case
-are then added to that scenario.
+are then added to that scenario, or replace its keys of the same names.
 
 `subject` is the place in the scenario where the subject is inserted: `STACK`, or the path of any other key, or a list
 of such paths; `*` in a path matches each key that contains the rest of the path. At a place other than `STACK`,
@@ -49,7 +49,7 @@ By = Literal["document", "ours"]
 
 
 class JudgeError(InputError):
-    """Something cannot be judged, for example because the suite or the controller does not exist; one line."""
+    """Something cannot be judged: for example, the suite does not exist. The message is one line."""
 
 
 def of_queues(place: str | Sequence[str]) -> bool:
@@ -67,10 +67,10 @@ class Criterion:
     """A number from a run, and the condition that it must meet.
 
     `measure` is the path of a number in the summary, or an SQL query on the tables described in `judge/measures.py`.
-    With `against`, the number is divided by the same number for another subject, and the ratio is judged. `needs` names
-    a phase: the criterion does not apply to a controller without this phase, and is not met if the run never reaches
-    the phase. With `condition`, the criterion checks the run and not the controller: if it is not met, the case is not
-    judged. If the limit or the measure was changed after a run, `changed` says why.
+    With `against`, the number is divided by the same number for another subject (the worst, if there are several), and
+    the ratio is judged. `needs` names a phase: the criterion does not apply to a controller without this phase, and is
+    not met if the run never reaches the phase. With `condition`, the criterion checks the run and not the controller:
+    if it is not met, the case is not judged. If the limit or the measure was changed after a run, `changed` says why.
     """
 
     says: str
@@ -126,7 +126,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The cases made from a document, in the order of its sections."""
+    """The cases made from one or several documents, in the order of their sections."""
 
     name: str
     title: str
@@ -248,7 +248,7 @@ def _check_paths(case: Case, where: str) -> None:
     """Raises `JudgeError` if a criterion's measure is neither a query nor a path that the case's summary can have."""
     paths = {place: c.measure for place, c in enumerate(case.criteria) if not c.measure.startswith(QUERY)}
     tree = expanded(case.tree) if paths else {}
-    # the scenario is checked later, so these may not be tables
+    # the scenario is checked later, so any of these values might not be a table
     apps, links = (of if isinstance(of := tree.get(key), dict) else {} for key in ("app", "link"))
     backward = [f"~{name}" for name, link in links.items() if isinstance(link, dict) and link.get("both_ways")]
     known = {f"apps.{name}.": numbers_of("apps") for name in apps}
@@ -264,7 +264,7 @@ def _check_paths(case: Case, where: str) -> None:
 #: The smallest scenario. The core reads the limit of a criterion as an expectation of this scenario.
 _EXPECTING = {"duration": "1s", "link": {"up": {"from": "a", "to": "b"}, "back": {"from": "b", "to": "a"}}}
 
-#: The types of the keys' values, by the annotation of the field.
+#: For each annotation of a field: the types that its value may have in TOML, and their description in errors.
 _TYPES: Mapping[Any, tuple[type | tuple[type, ...], str]] = {
     "str": (str, "a string"),
     "By": (str, "a string"),
@@ -278,7 +278,10 @@ _TYPES: Mapping[Any, tuple[type | tuple[type, ...], str]] = {
 
 
 def _checked(table: Mapping[str, Any], of: type, where: str, *ours: str) -> Mapping[str, Any]:
-    """Returns a table whose keys must be fields of `of`, apart from those in `ours`. Raises `JudgeError`."""
+    """Checks that a table's keys and values fit the fields of `of` that are not in `ours`; returns the table.
+
+    Raises `JudgeError`.
+    """
     if not isinstance(table, dict):
         raise JudgeError(f"{where}: {json.dumps(table, default=str)[:80]} is not valid; expected a table")
     known = {one.name: one for one in fields(of) if one.name not in ours}
@@ -297,6 +300,8 @@ def _checked(table: Mapping[str, Any], of: type, where: str, *ours: str) -> Mapp
 
 def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Builds the scenario of the tree's `workload`, if there is one, and adds the tree's other keys to it.
+
+    These replace keys of the same names.
 
     Raises `JudgeError`, `WorkloadError`.
     """

@@ -3,7 +3,7 @@
     class Stack:
         def __init__(self, to=None): ...    # sends without end to the address `to`; receives if `to` is None
 
-The methods are those of `bloatlab.network.Endpoint`. Each flow of the case is a pair of objects, which send through
+The methods are those of `bloatlab.network.Endpoint`. Each judged flow is a pair of objects, which send through
 `bloatlab.Network` beside the other applications of the case. Criteria about packets apply to a transport, but criteria
 about phases do not, because it traces no phases. A case applies only if its judged flows are long transfers.
 """
@@ -47,7 +47,7 @@ _ADDRESS: Address = ("10.0.0.1", 4433)
 #: The name of the judged TCP stack in the scenario of a case.
 _NAME = STACK.rpartition(".")[2]
 
-#: Keys of `traffic.ftp` that describe long flows; other keys must be at their defaults.
+#: Keys of `traffic.ftp` that a case for transports can set; all other keys must have their defaults.
 _LONG = ("flows", "stagger")
 
 #: In an endpoint's name, the text between the name of the application and the number of an additional flow.
@@ -113,7 +113,10 @@ def transport(file: Path, name: str, at: str) -> Transport:
 
 
 def is_transport(file: Path, name: str) -> bool:
-    """Returns whether a class's source defines the methods of a transport but not those of a controller."""
+    """Returns whether a class has the method `poll_transmit` of a transport, but not `on_ack` of a controller.
+
+    Only the source is read; methods count if the class or a base class in the same file defines them.
+    """
     try:
         tree = parsed(files.read_text(file))
     except (SyntaxError, ValueError):
@@ -131,9 +134,9 @@ def is_transport(file: Path, name: str) -> bool:
 def _packages(source: str) -> str:
     """Returns the SHA-256 of the modules and packages that a source imports.
 
-    The hash covers the contents of their Python files and the sizes of their other files. It does not cover modules
-    that only these modules import. It does not need to cover Python's standard library, because a store keeps runs with
-    different versions of Python apart.
+    The hash covers the contents of their Python files, and the sizes of other files except `.pyc`. It does not cover
+    modules that only these modules import. It does not need to cover Python's standard library, because a store keeps
+    runs with different versions of Python apart.
     """
     sha = hashlib.sha256()
     for name in sorted({name.partition(".")[0] for name in _imported(source)} - sys.stdlib_module_names - {"bloatlab"}):

@@ -188,10 +188,10 @@ def ruling(
     If the criterion compares with other subjects (`against`), `others` contains their numbers for each seed. The
     criterion's value is then a ratio: the judged subject's number divided by another subject's number. If there are
     several other subjects, the divisor for each seed is their smallest number if the ratio has a lower limit (">",
-    ">="), and otherwise their largest. `phases` contains all the controller's phases.
+    ">="), and otherwise their largest. `phases` contains each phase that the controller reached in any run.
 
-    If a transport raises an error, every criterion is "not met", and so is the case. Only conditions are "cannot be
-    judged here" instead, because with a condition that is not met, the case would not be judged.
+    If a transport raises an error, the case and its criteria are "not met". Its conditions are "cannot be judged here",
+    because a condition that is not met would prevent the verdict "not met" on the case.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:  # a transport raised an error during a run
