@@ -63,7 +63,7 @@ measures! {
         "real_time": Kind::ONE, "live, real time", "True if the packet thread ran under SCHED_FIFO." => v.real_time;
         "processors_awake": Kind::ONE, "live, processors awake", "True if processors were kept from going idle." => v.awake;
         "foreign_packets": Kind::PACKETS, "live, foreign",
-            "Packets from a namespace without a destination on the other side (multicast, router solicitations)." => v.foreign;
+            "Packets from a namespace that are not for a host on the other side (multicast, router solicitations)." => v.foreign;
         "unwritten_packets": Kind::PACKETS, "live, unwritten",
             "Packets that a namespace's device did not accept (the device is down)." => v.unwritten;
         "command_exit_code": Kind::ONE, "live, command exit code",
