@@ -175,7 +175,7 @@ _LAST = 1001
 
 #: Maps the unit of a measure from another program, such as flent, to the measure's rank and to whether more or less of
 #: it is better. The name of such a measure ends with its unit in parentheses. The ranks place these measures after
-#: bloatlab's own.
+#: bloatlab's own measures that have a rank.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),

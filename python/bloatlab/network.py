@@ -143,8 +143,8 @@ class Network:
     def fork(self) -> Network:
         """Returns a second network in the same state, which shares nothing with this one.
 
-        `copy.deepcopy` copies all stacks in one call, so an object shared by two stacks is copied once. A network that
-        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` or
+        `copy.deepcopy` copies all stacks with one memo, so an object shared by two stacks is copied once. A network
+        that has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` or
         `ControllerError` for a law or controller in Python that cannot be copied, and `ScenarioError` for a network
         that captures or whose run is over.
         """

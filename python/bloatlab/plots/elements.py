@@ -185,7 +185,7 @@ def legend(
 
 
 def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) -> None:
-    """Draws labels at the right edge: text, height as a fraction of the axes, colour. `settle` moves them apart."""
+    """Draws labels (text, height as a fraction of the axes, colour) at the right edge. `settle` moves them apart."""
     for text, at, colour in labels:
         drawn = axes.annotate(
             text, (1.0, at), xycoords="axes fraction", xytext=(3, 0), textcoords="offset points",
@@ -232,7 +232,7 @@ def settle(of: SizedFigure) -> None:
 
 
 def spread(places: Sequence[float], need: float, room: float) -> list[float]:
-    """Moves ascending positions as little as possible until all are at least `need` apart, within [0, `room`]."""
+    """Moves ascending positions until all are at least `need` apart; they stay within [0, `room`] if they fit."""
     moved = list(places)
     for _ in range(200):
         worst = 0.0
