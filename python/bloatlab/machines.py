@@ -48,10 +48,10 @@ def session_queues(
     """Classifies sessions with random 5-tuples using a fair queueing discipline, `trials` times.
 
     Returns one entry for each number of active sessions from 1 to `sessions`. An entry contains the number of trials
-    in which any two sessions share a queue, in which the first session shares its queue, and in which the first session
-    is in a group with more sessions than queues. With serial search, the hash of a session selects a group of queues;
-    with any other classifier, each queue is a group of its own. Raises `ScenarioError` for an invalid discipline, or
-    for one without queues per session.
+    in which at least two sessions share a queue, in which the first session shares its queue, and in which the first
+    session is in a group with more sessions than queues. With serial search, the hash of a session selects a group of
+    queues; with any other classifier, each queue is a group of its own. Raises `ScenarioError` for an invalid
+    discipline, or for one without queues per session.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 

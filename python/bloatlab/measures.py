@@ -33,7 +33,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A summary key, as declared by the core.
+    """A summary key, as declared by the core, or another column, whose unit follows from its name.
 
     Each `*` in `path` stands for any name. The first is the name of the link or application. The `*`s in `label` stand
     for the other names, in the same order. `least` is the smallest noticeable difference (0: none is declared), `rank`
@@ -70,7 +70,7 @@ class Name:
 
 @cache
 def declarations() -> Sequence[Measure]:
-    """Returns every key of the summary, in the order of docs/results.md, including the statistics of distributions."""
+    """Returns the declared keys of the summary. The statistics of a distribution are in its `parts`."""
     return [_measure(of) for of in measures()["measures"]]
 
 
@@ -110,7 +110,7 @@ _NOT_NUMBERS = ("kind", "grade", "ping.grade", "files.exact", "rpm.class", "rpm.
 
 @cache
 def numbers_of(part: Literal["apps", "links"]) -> Sequence[str]:
-    """Returns the paths of all single numbers that an application or a link has, below its name: `voip.mos`."""
+    """Returns the paths, such as `voip.mos`, of all single numbers below the name of an application or a link."""
     below = f"{part}.*."
     paths = [of.path.removeprefix(below) for _, of in _patterns() if of.path.startswith(below)]
     return [path for path in paths if path not in _NOT_NUMBERS]
@@ -170,12 +170,12 @@ def _name(of: str, label: str, measure: Measure) -> Name:
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
-#: The last rank. Measures with a rank are reported before those without.
+#: The largest rank. Measures with a rank are reported before those without.
 _LAST = 1001
 
 #: Maps the unit of a measure from another program, such as flent, to the measure's rank and to whether more or less of
 #: it is better. The name of such a measure ends with its unit in parentheses. The ranks place these measures after
-#: bloatlab's own.
+#: bloatlab's own measures that have a rank.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),
@@ -193,7 +193,7 @@ def direction(path: str) -> Direction | None:
     return measure.direction if measure else None
 
 
-#: The smallest noticeable difference of a share whose declaration has none.
+#: The smallest noticeable difference of a share (0 to 1) for which none is declared.
 _LEAST_SHARE = 0.01
 
 
@@ -235,6 +235,6 @@ def value_at(summary: Mapping[str, Any], path: str) -> Any:
 
 @cache
 def digits(name: str) -> int | None:
-    """Returns the number of decimals for a column, from the unit in its name; None for a name without a unit."""
+    """Returns the number of decimals for a column, from the unit in its name; None if the number is not limited."""
     found = {unit.suffix[1:]: unit.digits for unit in units()}
     return next((found[word] for word in reversed(name.split("_")[1:]) if found.get(word)), None)

@@ -68,8 +68,9 @@ class Endpoint(Protocol):
 
 
 class Network:
-    """The network of a scenario, with endpoints at its nodes. The first run builds it.
+    """The network of a scenario, with endpoints at its nodes.
 
+    The first `run_until`, `finish`, `result` or `fork` builds it; after that, no endpoint can be added.
     Times are in seconds unless given as a string with a unit.
     """
 
@@ -94,7 +95,7 @@ class Network:
 
         In the results, the stack is an application called `name`; by default, this is the node's name, followed by a
         number if the name is taken. Raises `ScenarioError` for an unknown node, a `name` that is taken, an `mtu` below
-        576 or above 65 535, or a stack with an unknown `framing` or without the four methods.
+        576 or above 65 535, a stack with an unknown `framing` or without the four methods, or a network that is built.
         """
         _check_methods(endpoint)
         framing = getattr(endpoint, "framing", "udp")
@@ -112,7 +113,7 @@ class Network:
 
         The folder is created if it does not exist; files of these names in it are replaced. The default is the slowest
         link; the link's `from` node is left. The files are complete after `finish`, or after a failure. Raises
-        `ScenarioError` for an unknown link.
+        `ScenarioError` for an unknown link, on a second call, or after the network has run.
         """
         check_named("capture", folder)
         with self._core.use() as run:
@@ -120,15 +121,15 @@ class Network:
 
     @property
     def now(self) -> float:
-        """The time in s. All events before this time have happened, but no event at this time or later."""
+        """The time in s. Events before it have happened; those at this time have not, unless an endpoint failed."""
         with self._core.use() as run:
             return run.now_ns / 1e9
 
     def run_until(self, time: float | str) -> None:
         """Runs to a time: a number of seconds, or a string such as "250ms". Events at that time are not handled yet.
 
-        Raises `ScenarioError` for a time before now or after the end. Raises `EndpointError` if an endpoint misbehaves,
-        which ends the run; `result` then covers the time up to this error.
+        A time after the end means the end. Raises `ScenarioError` for a time before now, or after `finish`. Raises
+        `EndpointError` if an endpoint misbehaves, which ends the run; `result` then covers the time up to this error.
         """
         ns = nanoseconds(time, self.duration)
         with self._explained() as run:
@@ -142,8 +143,8 @@ class Network:
     def fork(self) -> Network:
         """Returns a second network in the same state, which shares nothing with this one.
 
-        `copy.deepcopy` copies all stacks in one call, so an object shared by two stacks is copied once. A network that
-        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` or
+        `copy.deepcopy` copies all stacks with one memo, so an object shared by two stacks is copied once. A network
+        that has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` or
         `ControllerError` for a law or controller in Python that cannot be copied, and `ScenarioError` for a network
         that captures or whose run is over.
         """
@@ -224,7 +225,7 @@ def _check_methods(endpoint: object) -> None:
 
 
 def _place(of: type, method: str, error: BaseException | None) -> str:
-    """Returns the file and line of the exception, or of the method if there is none; empty if unknown."""
+    """Returns the method's file, with the line of the exception in it or else of the method; empty if unknown."""
     code = getattr(getattr(of, method, None), "__code__", None)
     if code is None:
         return ""

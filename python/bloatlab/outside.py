@@ -26,7 +26,7 @@ def _tables(text: str, kind: Kind) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:
-    """Copies the source and parameters of classes into a resolved scenario; returns `text` itself if there are none.
+    """Copies the source and parameters of the classes that a resolved scenario names by file into the scenario.
 
     Paths are relative to `folder`. `source` names the scenario in messages. Raises `ClassError`.
     """
@@ -47,7 +47,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def add_sources(value: Any, folder: Path, source: str, path: tuple[str, ...] = ()) -> None:
-    """Adds the source of each class to plain values that become a part of a scenario in another folder.
+    """Adds the source of each class that `value` names by file to `value`, which becomes part of a scenario elsewhere.
 
     The paths of the classes' files are relative to `folder`. In messages, `source` and `path` (the keys that lead to
     `value`) name the place of a class. Raises `ClassError`.
@@ -96,7 +96,7 @@ class Factory:
         return self.user.of(**self.values)
 
 
-#: The factories for a run, by table key: "link.up", "tcp.mine".
+#: The factories for a run, by the part of the scenario that uses the class: "link.up", "tcp.mine".
 Factories = Mapping[str, Factory]
 
 
@@ -142,7 +142,7 @@ def _given(kind: Kind, of: Any, name: str, path: str) -> UserClass:
 def explained(failure: Exception, factories: Factories) -> ClassError:
     """Makes the error for a Python law or controller that failed in a run.
 
-    The message names the file, the line, the method, and the exception or the invalid value.
+    The message names the file and the line, and the method's exception or the invalid value.
     """
     key, method, text, place = failure.args
     factory, cause = factories[key], failure.__cause__

@@ -45,9 +45,8 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # The runs have none of these distributions in common, so the plot compares the first quantity that all have. Each
-    # run is represented by its first distribution of this quantity. For sojourn times, the first distribution is that
-    # of the link with the longest mean wait.
+    # No selected distribution exists in all runs, so the plot compares the first quantity that does. From each run, it
+    # takes the first distribution of this quantity; for sojourn times, that of the link with the longest mean wait.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):
@@ -90,7 +89,8 @@ def _labelled(found: Sequence[Distribution]) -> list[Distribution]:
 def _rank(runs: Sequence[Run], quantity: str, label: str) -> tuple[int, int]:
     """Returns a distribution's sort key.
 
-    Ping round trips come first, then call delays, then queues (the bottleneck's before others), then other delays.
+    Ping round trips come first, then delays of calls, then queues (the bottleneck's before others), then other delays.
+    The delay of a call's way back ("call back") counts as another delay.
     """
     if quantity == "rtt":
         return 0, 0

@@ -25,7 +25,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.ticks import part_ticks
 
-#: A line with more points than this is thinned: each pixel column keeps its minimum and maximum.
+#: A series with more points than this is thinned: each group of consecutive points keeps its minimum and maximum.
 MAX_POINTS = 1600
 
 
@@ -41,9 +41,9 @@ _LEGEND_TEXT = style.RC["legend.fontsize"]
 
 @dataclass(frozen=True)
 class Series:
-    """One line. `x` and `y` have the same length; `kind` "step" holds each value until the next x.
+    """One line, or one set of points. `x` and `y` have the same length. A "step" line holds each y until the next x.
 
-    On a logarithmic y axis, a point of the kind "points" at 0 or below is a triangle at the lower end.
+    On a logarithmic y axis, "points" at 0 or below are triangles at the lower end.
 
     `band` holds the minimum and maximum y at each x, such as the interval over seeds. It is drawn as shading behind a
     line, or as bars through points, but not with steps. Published values are `hollow` points or a `dashed` line, in the
@@ -130,8 +130,8 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
 def lay_out(drawn: Figure, **gaps: Any) -> None:
     """Sets the positions of panels and legends; `gaps` are options of matplotlib's constrained layout.
 
-    The layout is computed here once and no layout engine is attached to the figure, because matplotlib draws a figure
-    with a layout engine twice when saving it.
+    The layout is computed here, and no layout engine is attached to the figure, because matplotlib draws a figure with
+    a layout engine twice when saving it.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
 
@@ -141,9 +141,9 @@ def lay_out(drawn: Figure, **gaps: Any) -> None:
 
 
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
-    """Gives panels of the same quantity the same limits, so that they can be compared.
+    """Gives panels with the same y label the same limits of y, so that they can be compared.
 
-    Panels without an upper limit of their own get the same upper limit. Panels that declare the same limits keep
+    Panels without an upper limit of their own share only the upper limit. Panels that declare the same limits keep
     equal limits, even if data moved those of one panel.
     """
     alike: dict[tuple[object, ...], list[Axes]] = {}
@@ -206,7 +206,7 @@ def svg_text(drawn: Figure, label: str) -> str:
 
 
 def apart(svg: str) -> str:
-    """Makes the ids of an element unique, so that a page can contain several such elements."""
+    """Adds a prefix to all ids in an SVG, so that a page can contain it beside other SVGs."""
     own = hashlib.sha256(svg.encode()).hexdigest()[:6]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
@@ -236,7 +236,7 @@ def _box(drawn: Figure) -> Any:
 
 
 def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Thins a line to about `most` points that look the same: the extremes of each pixel column, and its gaps."""
+    """Thins a line to about `most` points that look the same: the extremes and gaps of groups of consecutive points."""
     if len(x) <= most:
         return x, y
     keep: set[int] = {0, len(x) - 1}
@@ -340,7 +340,7 @@ def _points(axes: Axes, series: Series, panel: Panel, options: dict[str, Any]) -
     x, y = thin(*visible(series, panel.x_range))
     looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": _DOT}
     low = (y <= 0.0) & panel.log_y
-    # if there are no points, matplotlib would report a bounding box at the figure's corner unless they are clipped
+    # without clipping, matplotlib would report a bounding box at the figure's corner for an empty set of points
     options |= {"linestyle": "none", "marker": "o", "clip_on": bool(low.all()), "zorder": 3} | looks
     (drawn,) = axes.plot(x[~low], y[~low], **options)
     if low.any():
@@ -457,7 +457,7 @@ def _marks(axes: Axes, marks: Sequence[Mark], size: tuple[float, float]) -> None
 
 
 def _fraction(axes: Axes, mark: Mark) -> float:
-    """Returns the position of a mark on its axis, in [0, 1]."""
+    """Returns the position of a mark as a fraction of its axis; outside [0, 1] if the mark is beyond the limits."""
     at = (mark.value, axes.get_ylim()[0]) if mark.axis == "x" else (axes.get_xlim()[0], mark.value)
     place = axes.transAxes.inverted().transform(axes.transData.transform(at))
     return float(place[0 if mark.axis == "x" else 1])

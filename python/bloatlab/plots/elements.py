@@ -21,10 +21,10 @@ from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
 from bloatlab.plots.subjects import Unfit
 
-#: The SVG id of the group of labels at the right edge.
+#: The SVG id of each label at the right edge, by which `settle` finds these labels.
 _BESIDE = "beside"
 
-#: Height of a line of text relative to its size.
+#: Height of a line of text, relative to the font size.
 _LINE = 1.25
 
 
@@ -47,7 +47,7 @@ class SizedFigure:
 
 
 def sized_figure(width: Width, height: float) -> SizedFigure:
-    """Makes an empty figure; `height` is relative to its width. Call it within `style.drawing`."""
+    """Makes an empty figure; `height` is relative to the width. Call this within `style.drawing`."""
     from bloatlab.plots.notebook import NotebookFigure  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
@@ -135,7 +135,7 @@ def adjust(of: SizedFigure, options: Options) -> None:
 
 
 def _title(of: SizedFigure, text: str) -> None:
-    """Draws a title above everything, wrapped to the figure's width; replaces an earlier title, such as a `heading`."""
+    """Draws a title above everything, wrapped to the figure's width; replaces an earlier title or `heading`."""
     wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
     styling: Any = {"size": of.text * 1.15, "weight": "bold"}
     if of.figure.legends:
@@ -158,7 +158,7 @@ def legend(
 ) -> None:
     """Draws a legend above the figure, or above `axes` if given. The n-th label gets the n-th colour and style.
 
-    `lines` and `markers` say which of the two the figure has.
+    `lines` and `markers` state whether the entries show lines and markers.
 
     `ticks` is the text of the last entry, for vertical ticks in the lines' colours.
     """
@@ -185,7 +185,7 @@ def legend(
 
 
 def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) -> None:
-    """Draws labels at the right edge: text, height as a fraction of the axes, colour. `settle` moves them apart."""
+    """Draws labels (text, height as a fraction of the axes, colour) at the right edge. `settle` moves them apart."""
     for text, at, colour in labels:
         drawn = axes.annotate(
             text, (1.0, at), xycoords="axes fraction", xytext=(3, 0), textcoords="offset points",
@@ -195,7 +195,7 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 
 
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
-    """Returns labels for `beside`, each at the mean height of its line's last three values.
+    """Returns labels for `beside`, each at the height of the mean of its line's last three values.
 
     The limits of the y axis must be final.
     """
@@ -232,7 +232,7 @@ def settle(of: SizedFigure) -> None:
 
 
 def spread(places: Sequence[float], need: float, room: float) -> list[float]:
-    """Moves ascending positions as little as possible until all are at least `need` apart, within [0, `room`]."""
+    """Moves ascending positions until all are at least `need` apart; they stay within [0, `room`] if they fit."""
     moved = list(places)
     for _ in range(200):
         worst = 0.0
@@ -252,7 +252,7 @@ def spread(places: Sequence[float], need: float, room: float) -> list[float]:
 
 
 def rug(of: SizedFigure, axes: Axes, times: Array, at: float, colour: str) -> None:
-    """Draws a tick for each time at height `at`, a fraction of the axes; ticks on the same pixel are drawn once."""
+    """Draws a tick for each time at height `at`, a fraction of the axes. Times are rounded to 1/2000 of the axis."""
     low, high = axes.get_xlim()
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
     styling: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}
@@ -291,7 +291,7 @@ def free_labels(
     *,
     far: bool = False,
 ) -> list[str]:
-    """Labels points (text, x, y, colour), after laying the figure out; returns the labels that did not fit.
+    """Lays the figure out, then labels points (text, x, y, colour); returns the labels that did not fit.
 
     Labels lie over no point, no other label and none of `lines`. With `far`, labels without room may be farther away.
     """

@@ -36,7 +36,7 @@ class Score:
         return direction(f"apps.any.{self.path}") == "more is better"
 
     def value(self, app: Mapping[str, Any]) -> float | None:
-        """Returns the score of an application, given its summary; None if it has none."""
+        """Returns the score in an application's summary; None if the application has no such score."""
         if self.of and self.of not in app:
             return None
         values = [value_at(app, path) for path in (self.path, self.reverse) if path]
@@ -111,9 +111,9 @@ def _bulk(runs: Sequence[Run]) -> str | None:
 
 
 def _slower(runs: Sequence[Run]) -> list[str]:
-    """Returns the applications that have a goodput but no score, except `_bulk`: the slowest in any run comes first.
+    """Returns the applications that have a goodput but no score, except `_bulk`.
 
-    The others keep their order.
+    The application with the lowest goodput in any run comes first. The others keep their order.
     """
     scored = {app for _, app, _ in _found(runs)} | {_bulk(runs)}
     rates = {app: [_goodput(run, app) for run in runs] for app in _common(runs) if app not in scored}
@@ -158,7 +158,7 @@ _Row = tuple[str, str, list[str]]
 
 
 def _fitting(rows: Sequence[_Row], rates: Sequence[_Row], room: int) -> list[_Row]:
-    """Returns the rows that fit: scores first, except that two rows are kept for goodputs; then goodputs."""
+    """Returns the first `room` rows: scores, then goodputs. Up to two rows are reserved for goodputs."""
     return [*rows[: room - len(rates[:2])], *rates][:room]
 
 
@@ -170,9 +170,10 @@ def headline(runs: Sequence[Run]) -> str:
     """Summarises the runs in one sentence.
 
     Sentences before the summary name invalid live runs. For one run, the summary gives the wait at the bottleneck, the
-    first score with a `clause`, the highest goodput of an application, and the lowest of those without a score. For two
-    to four runs, it gives this score and these goodputs of each run. For more runs, it gives the best and the worst
-    score, with the names of their runs. If several runs have no score in common, it gives their waits.
+    first score with a `clause`, the highest goodput of an application, and the lowest goodput of an application without
+    a score. For two to four runs, it gives this score of each run, and these goodputs, except of the application with
+    the score. For more runs, it gives the best and the worst score, with the names of their runs. If several runs have
+    no score in common, it gives their waits.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     text = "; ".join(clauses)

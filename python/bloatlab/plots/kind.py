@@ -25,7 +25,8 @@ class Options:
     title: str = ""
     #: A name for each result, in order; by default the settings in which the results differ.
     labels: Sequence[str] = ()
-    #: `xlim` and `ylim`: axis limits in the axis's unit, for the first panel and the panels that share its axis.
+    #: `xlim` and `ylim`: axis limits in the axis's unit, for the first panel. `xlim` also applies to the panels that
+    #: share its x axis, `ylim` to the panels with the same y label.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
     #: The axes with a logarithmic scale. With None, the values on each axis determine its scale.
@@ -42,8 +43,8 @@ class Kind:
     """A kind of plot: its name, its description, its input (runs or a sweep), and the function that draws it.
 
     `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can. `uses` has
-    the options in `OPTIONAL` that have an effect; other options are refused. Only kinds for sweeps have `shown`, which
-    returns the measures that they draw.
+    the options in `OPTIONAL` that have an effect; the others in `OPTIONAL` are refused. `shown` returns the measures of
+    a sweep that are drawn, and nothing for kinds that draw runs.
     """
 
     name: str

@@ -75,8 +75,8 @@ def bins(
 ) -> pl.DataFrame:
     """Aggregates a series with ascending `t_s` into wider bins.
 
-    In the result, `t_s` is the start of each bin. If a bin has no values, its sum is 0, and its mean,
-    maximum and last value are NaN.
+    In the result, `t_s` is the start of each bin. Bins without rows are left out. If a bin has rows but no values, its
+    sum is 0, and its mean, maximum and last value are NaN.
     """
     how = {name: getattr(pl.col(name).fill_nan(None), way)() for name, way in columns.items()}
     place = (pl.col("t_s") / width + 1e-6).floor()
@@ -125,7 +125,7 @@ def bottleneck(runs: Sequence[Run]) -> str | None:
 
 
 def link_series(run: Run, link: str) -> pl.DataFrame:
-    """Returns the rows of one link."""
+    """Returns the rows of one link in the table `queue_series`."""
     return run.table("queue_series").filter(pl.col("link") == link)
 
 

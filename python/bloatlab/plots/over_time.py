@@ -54,7 +54,7 @@ class TimePanel:
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
     """Makes every panel for which there is data.
 
-    The panels of a single run have one line per flow or link; the panels of several runs have one line per run.
+    A single run gets one line per flow, application or link. Several runs get one line per run.
     """
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
@@ -165,7 +165,7 @@ def _videos(run: Run, column: str) -> measures.Curve | None:
 
 
 def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
-    """Returns the rows by application. If there are more than `MOST_FLOWS`, those with the least data are joined."""
+    """Returns the rows by application. Beyond `MOST_FLOWS` applications, those with the least data are joined."""
     apps: dict[str, list[pl.DataFrame]] = {}
     for flow in whole:
         apps.setdefault(flow.app, []).append(flow.frame)

@@ -51,8 +51,8 @@ def plot(
     .html; without `output`, the figure is only returned. `width` is the width of a paper's column (89 mm), its page, or
     a slide. `of` chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` choose an axis and
     the measures of a sweep. `title` is a line above the figure, `labels` name the results in order. `xlim`, `ylim` and
-    `log` ("x", "y", "xy", or "none") apply to the first panel and the panels that share its axis. By default, most
-    kinds make an axis logarithmic if its values span more than two decades.
+    `log` ("x", "y", "xy", or "none") apply to the first panel, and to the panels that share its x axis or have the same
+    y label. By default, most kinds make an axis logarithmic if its values span more than two decades.
 
     Raises `Unfit` (a `ValueError`) with a one-line message if these results cannot be drawn this way. If `kind` does
     not fit the results, the message names the kinds that do.

@@ -121,7 +121,7 @@ class Sweep:
 
     @property
     def measured(self) -> list[str]:
-        """The columns of measured values, also those without a number."""
+        """The columns of measured values, including columns that are not numeric."""
         return [name for name in self.frame.columns if name not in {*self.axes, "seed", "scenario_hash"}]
 
 

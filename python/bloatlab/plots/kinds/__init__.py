@@ -1,4 +1,4 @@
-"""The kinds of plot, one module each."""
+"""The kinds of plot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from bloatlab.plots.kind import Kind
 
-#: The names, in the order used by the help. Each kind has a module with its name, but `ccdf` is in `cdf`'s module.
+#: The names of the kinds, in the order of the help. Each kind has a module of its own, but `ccdf` is in `cdf`'s module.
 NAMES = (
     "overview", "series", "cdf", "ccdf", "box", "ellipse", "flows", "sequence", "trace", "lines", "heatmap", "pareto",
 )  # fmt: skip

@@ -14,7 +14,7 @@ from bloatlab.plots.measures import Distribution
 from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run, Unfit
 
-#: Minimum of a logarithmic delay axis, in ms. Shorter delays make no difference to users.
+#: The shortest delay to show on a logarithmic axis, in ms. Shorter delays make no difference to users.
 FLOOR = 0.01
 
 _HEIGHT = {"column": 0.75, "page": 0.5, "slide": 0.5}

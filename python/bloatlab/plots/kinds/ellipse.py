@@ -1,8 +1,8 @@
 """The plot kind ellipse: throughput against delay; up and to the right is better.
 
-Each result is a point, at its means, inside an ellipse. The ellipse is the one-standard-deviation contour of a normal
-distribution with the covariance of delay and rate over time windows. A slanted ellipse shows a queue in which a
-higher rate costs more delay.
+Each result, or each flow of a single result, is a point, at its means, inside an ellipse. The ellipse is the
+one-standard-deviation contour of a normal distribution with the covariance of delay and rate over time windows. A
+slanted ellipse shows a queue in which a higher rate costs more delay.
 
     windows    1 s long, or a 60th of the measured time if that is longer; rounded up to whole steps of the series
     semi-axes  the eigenvectors of the covariance, each as long as the square root of its eigenvalue
@@ -39,7 +39,7 @@ from bloatlab.plots.measures import (
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Smallest value on a logarithmic delay axis, in ms. Shorter delays, which users do not notice, are drawn there.
+#: Shortest delay on a logarithmic axis, in ms. Shorter delays, which users do not notice, count as this delay.
 FLOOR = 1.0
 
 _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}

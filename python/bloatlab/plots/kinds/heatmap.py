@@ -1,4 +1,4 @@
-"""The plot kind heatmap: the mean of one measure over seeds, for each pair of values of two sweep axes."""
+"""The plot kind heatmap: one measure, averaged over seeds, for each pair of values of two sweep axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The plot kind lines: measures of a sweep along one axis, as means over seeds with 95 % intervals."""
+"""The plot kind lines: measures of a sweep along one axis, averaged over seeds, with intervals.
+
+The averages are means with 95 % intervals; for a study, medians with the central 80 %.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _MOST = 18
 def draw(of: Sweep, options: Options) -> Figure:
     """Draws one panel per measure. If the axis values are names, draws rows of dots with intervals instead of lines.
 
-    In a sample, other axes also vary between the values of `x`, so points with intervals replace the lines.
+    If other axes are sampled together with `x`, they vary along x, too. Points with intervals then replace the lines.
     """
     x, others = along(of, options.x)
     columns = _shown(of, options)
@@ -83,7 +86,7 @@ def _shown(of: Sweep, options: Options) -> list[str]:
 
 
 def _scaled(axes: Axes, options: Options) -> None:
-    """Sets the scale of the y axis. By default, the scale is logarithmic if the means span two decades.
+    """Sets the scale of the y axis. By default, the scale is logarithmic if the averages span two decades.
 
     A linear axis begins at 0, except if a value is negative, or if the lower half of the axis would be empty.
     """

@@ -22,7 +22,7 @@ from bloatlab.plots.subjects import Run
 #: Panels that can show how long packets wait, in order of preference. The first that exists is drawn above the rates.
 _WAIT = ("sojourn", "rtt", "queue")
 
-#: Maximum number of results that fit in the scores table.
+#: Maximum number of results in the scores table. With more, the table is left out.
 _MOST_COLUMNS = {"column": 2, "page": 8, "slide": 8}
 
 #: Maximum number of results whose scores fit beside the distribution of delays. With more, the scores are below it.
@@ -30,7 +30,7 @@ _MOST_BESIDE = {"column": 0, "page": 2, "slide": 2}
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws two panels sharing a time axis, and below them the delay distribution and the scores."""
+    """Draws up to two panels sharing a time axis, and below them the delay distribution and the scores."""
     found = {panel.name: panel for panel in time_panels(runs)}
     stack = [found[name] for name in [*_WAIT, "rate"] if name in found]
     stack = [*stack[:1], *(s for s in stack[1:] if s.name == "rate")] or list(found.values())[:2]
@@ -65,7 +65,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
-    """Adds the drop ticks from the queue panel to the wait panel."""
+    """Gives `panel` the ticks for drops and marks of the queue panel, if there is one."""
     queue = found.get("queue")
     return panel if queue is None or panel is queue else replace(panel, ticks=queue.ticks)
 

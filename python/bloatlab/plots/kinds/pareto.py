@@ -36,7 +36,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Maximum number of points that are all named.
+#: If there are at most this number of points, all are named.
 _MOST_NAMES = 10
 
 #: Measures for which the core does not say whether more or less is better, with the answer that this plot uses.
@@ -47,7 +47,7 @@ def _way(column: str) -> str | None:
     way = direction(column) or _WAYS.get(column.rsplit(".", 1)[-1])
     if way is not None or declared(column):
         return way
-    # the column is one of a study
+    # an undeclared column is a measure of a study
     if "MOS" in column or "FTP" in column or "completed" in column:
         return "more is better"
     return "less is better" if "delay" in column else None
@@ -84,7 +84,7 @@ def _first(of: Sweep, patterns: Sequence[str], known: Sequence[str]) -> list[str
     return found
 
 
-#: An axis describes the line if the last word of its name is one of these.
+#: An axis describes the line if the last word of its name is one of these, and the name does not contain "queue".
 _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
@@ -145,7 +145,7 @@ def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple
 def draw(of: Sweep, options: Options) -> Figure:
     """Draws one marker per grid point; the markers on the Pareto front of each line are filled and joined.
 
-    All markers are named if there are at most `_MOST_NAMES`, otherwise those on a front.
+    Where there is room, all markers are named if there are at most `_MOST_NAMES`, otherwise those on a front.
     """
     both = chosen(of, options.columns)
     if both is None:

@@ -33,9 +33,10 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 class Trace:
     """The fates of the segments of one flow. A segment is given as (time in s, offset of its first byte in kB).
 
-    Each segment is in one of the lists `sent`, `again`, `dropped` and `waiting`. `marked` repeats the segments with a
-    CE mark. `acked` holds the ACKs: the time in s, and the offset of the first unacknowledged byte in kB. `name` is
-    the application, and `of_flows` the number of flows from which this one was chosen.
+    Each segment is in one of four lists. If it left the link, it is in `sent`, or in `again` if it was sent before;
+    otherwise, it is in `dropped`, or in `waiting` if it may still be in the queue. `marked` repeats the segments that
+    had a CE mark when they arrived at the link. `acked` holds the ACKs: the time in s, and the offset of the first
+    unacknowledged byte in kB. `name` is the application; this flow was chosen from `of_flows` flows.
     """
 
     name: str
@@ -131,7 +132,7 @@ def _since(sequence: int, begin: int) -> float:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws segments as dots, drops as crosses, and the ACKs as a line below them.
+    """Draws each segment as a marker that shows its fate, and the ACKs as a line below them.
 
     With `--xlim`, the y axis and the numbers in the legend are those of the part that is shown.
     """

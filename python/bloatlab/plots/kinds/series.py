@@ -1,4 +1,4 @@
-"""The plot kind `series`: rate, queue, time in the queue, congestion window and round-trip time over time."""
+"""The plot kind `series`: rate, queue, time in the queue, window, round-trip time and live video over time."""
 
 from __future__ import annotations
 

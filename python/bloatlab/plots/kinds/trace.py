@@ -39,7 +39,7 @@ _QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
 #: If there are more drops or marks than this, they are drawn as a rate, because their ticks would merge.
 _MOST_TICKS = 300
 
-#: Panels of a sender, over TCP or of live video: label, columns, and their scale factor.
+#: Panels of a TCP sender or a sender of live video: label, columns, and their scale factor.
 _SENDER = (
     ("window (kB)", ("cwnd_bytes", "ssthresh_bytes", "ref_wnd_bytes", "send_window_bytes", "in_flight_bytes"), 1e-3),
     ("target (Mbit/s)", ("target_mbit", "delay_based_mbit", "loss_based_mbit", "received_mbit"), 1.0),
