@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from bloatlab.plots import plot
 from bloatlab.plots.elements import curve, sized_figure
 from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.pareto import chosen, lines_of
+from bloatlab.plots.kinds.sequence import trace
 from bloatlab.plots.measures import Curve
 from bloatlab.plots.over_time import TimePanel, draw_time_panel
 from bloatlab.plots.style import WIDTHS, logarithmic
@@ -225,3 +227,14 @@ def test_the_interval_of_a_signed_measure_may_begin_below_0():
     found = over_seeds(sweep, frame, "m")
     assert found is not None
     assert found.low == pytest.approx(1.0 - 12.7062 * 2.0, abs=1e-3)  # t(1, 97.5 %) s / sqrt(2), s = 2 sqrt(2)
+
+
+def test_a_sequence_shows_the_marks_of_the_captured_link(tmp_path: Path):
+    link = {"from": "home", "to": "net", "rate": "3mbit", "delay": "10ms", "both_ways": True, "queue": "codel ecn"}
+    upload = {"from": "home", "to": ["net"], "tcp": "mine", "traffic": {"ftp": {}}}
+    scenario = {"name": "marks", "duration": "8s", "link": {"up": link}, "app": {"upload": upload}}
+    given = {**scenario, "tcp": {"mine": {"preset": "linux-6", "ecn": True}}}
+    result = bloatlab.run(given, captures=tmp_path)
+    bloatlab.save(result, tmp_path)
+    found = trace(tmp_path, subjects([tmp_path])[0])
+    assert len(found.marked) == result.summary["links"]["up"]["marked_packets"] > 0

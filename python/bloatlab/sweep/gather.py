@@ -39,7 +39,8 @@ class Measure:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", self.name):
-            raise ValueError(f"{self.name!r}: the name of a measure has only small letters, digits, dots, dashes and underscores")
+            allowed = "small letters, digits, dots, dashes and underscores"
+            raise ValueError(f"{self.name!r}: the name of a measure has only {allowed}")
 
     def __call__(self, result: Result) -> Measured:
         """Returns the measures of a run."""

@@ -92,37 +92,38 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
     mine = [one for one in left if one.flow == flow and one.length > 0]
     seen: Counter[tuple[int, int]] = Counter()
     across = _across(mine, right, flow)
-    last = max((i for i, crossed in enumerate(across) if crossed), default=-1)
-    for i, one in enumerate(mine):
+    last = max((i for i, arrival in enumerate(across) if arrival), default=-1)
+    for i, (one, arrival) in enumerate(zip(mine, across, strict=True)):
         key = one.sequence, one.length
         point = one.t, _since(one.sequence, begin)
-        if across[i]:
+        if arrival:
             (found.again if seen[key] else found.sent).append(point)
         else:
             (found.dropped if i < last else found.waiting).append(point)
         seen[key] += 1
-        if one.marked:
+        # the captured link marks a segment after it has been captured at `left`
+        if one.marked or (arrival and arrival.marked):
             found.marked.append(point)
     back = flow[2], flow[3], flow[0], flow[1]
     found.acked = [(one.t, _since(one.acknowledged, begin)) for one in left if one.flow == back]
     return found
 
 
-def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
-    """Returns whether each segment left the link.
+def _across(
+    mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]
+) -> list[Segment | None]:
+    """Returns each segment as it left the link; None if it did not.
 
     If a segment was sent several times, an arrival counts for the last transmission before the arrival.
     """
-    arrivals: dict[tuple[int, int], list[float]] = {}
+    arrivals: dict[tuple[int, int], list[Segment]] = {}
     for one in right:
         if one.flow == flow and one.length > 0:
-            arrivals.setdefault((one.sequence, one.length), []).append(one.t)
-    crossed: list[bool] = []
+            arrivals.setdefault((one.sequence, one.length), []).append(one)
+    crossed: list[Segment | None] = []
     for one in reversed(mine):
-        times = arrivals.get((one.sequence, one.length), [])
-        crossed.append(bool(times) and times[-1] >= one.t)
-        if crossed[-1]:
-            times.pop()
+        later = arrivals.get((one.sequence, one.length), [])
+        crossed.append(later.pop() if later and later[-1].t >= one.t else None)
     return crossed[::-1]
 
 
