@@ -24,10 +24,10 @@ Measures = Mapping[str, float]
 Runs = Mapping[str, Sequence[Measures]]
 
 
-#: Our values of a claim that needs runs that were not made.
+#: The text in place of our values if a claim needs runs that were not made.
 NOT_RUN = "not run"
 
-#: How our values of a claim begin if its runs were made but have no value.
+#: The beginning of the text in place of our values if the runs of a claim were made but have no value.
 NO_VALUE = "no value"
 
 
@@ -87,10 +87,10 @@ class Published:
 class Checked:
     """A claim and our values.
 
-    `holds` is None if the claim was not judged. Either runs that it needs were not made (`ours` is then `NOT_RUN`), or
-    they have no value (`ours` then begins with `NO_VALUE`), or the runs prove nothing.
+    `holds` is None if the claim was not judged. Either a value is missing (`ours` is then `NOT_RUN`, or begins with
+    `NO_VALUE`), or the runs prove nothing.
 
-    `why` is the result of an experiment that explains a difference; empty if there is none.
+    `why` is the result of an experiment on a claim that does not hold; empty if there is none.
     """
 
     ident: str
@@ -176,7 +176,10 @@ class Claim:
         return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
 
     def _missing(self, runs: Runs) -> str:
-        """Returns why a value is missing: the first case without a value if all cases were run, otherwise `NOT_RUN`."""
+        """Returns why a value is missing: the first case without a value, or `NOT_RUN`.
+
+        The text is `NOT_RUN` if a case was not run, or if only functions of the runs have no result.
+        """
         pairs = [value for value in self.values if isinstance(value, tuple)]
         if not pairs or not all(runs.get(case) for case, _ in pairs):
             return NOT_RUN
@@ -249,7 +252,10 @@ def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
 
 
 def of_seeds(runs: Runs, key: str, measure: str) -> str:
-    """Formats how many seeds of a case have a value: "a value in 1 of 10 seeds"; "" if all have, or none was run."""
+    """Formats how many seeds of a case have a value: "a value in 1 of 10 seeds", "no value in 10 seeds".
+
+    The result is "" if every seed has a value, or if the case was not run.
+    """
     seeds = runs.get(key, ())
     known = sum(measure in s and not math.isnan(s[measure]) for s in seeds)
     if known == len(seeds):
@@ -276,7 +282,10 @@ def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
 
 
 def telling(value: float, band: Band, digits: int) -> int:
-    """Returns the smallest number of digits, at least `digits`, that shows on which side of a limit the value lies."""
+    """Returns the smallest number of digits that shows on which side of a limit the value lies.
+
+    The result is at least `digits`, and at most 6 more.
+    """
     if not math.isfinite(value):
         return digits
     holds = band.holds(value)

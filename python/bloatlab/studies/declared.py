@@ -134,7 +134,7 @@ class Declared:
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
         """Makes the study from `study.toml` and from `fields`, which are fields of `Study`.
 
-        `blocks` contains, for each section's anchor, the function that makes the blocks of this section of the page.
+        `blocks` contains, by anchor, the functions that make the blocks of the page's sections (see `sections`).
         """
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
@@ -192,7 +192,8 @@ class Declared:
     def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
         """Returns a function that makes the section on rules.
 
-        The section contains the text of `rules.md`, the tolerances, the shares, and additional tables.
+        The section contains the text of `rules.md`, the tolerances, the shares of values within tolerance, and the
+        tables made by `more`.
         """
         return page.rules(text(self.name, "rules.md"), more)
 
@@ -213,8 +214,8 @@ class Declared:
     ) -> Panel:
         """Makes a panel that shows `series`, with the settings in the table `declared`.
 
-        A `kind` in this table names settings that several panels share. If there are `x_ticks`, their positions must be
-        0, 1, 2, ..., because they determine the range of the x axis.
+        A `kind` in this table names settings that several panels share. If there are `x_ticks` and the table has no
+        `x_range`, their positions must be 0, 1, 2, ..., because the range of the x axis is computed from their number.
         """
         table = dict(declared)
         if "kind" in table:

@@ -82,7 +82,7 @@ class Trial:
     @property
     def key(self) -> str:
         """The trial's name in results: the case and the label of the change."""
-        if self.setup.queue is not None:  # the letter in the paper's names (D01, C01) refers to one of its own queues
+        if self.setup.queue is not None:  # no D or C before the number: these letters stand for the paper's queues
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
@@ -98,7 +98,7 @@ def tables() -> list[Trial]:
 def plateau() -> list[Trial]:
     """Returns trials of C03 with 130 and 170 packets of buffer.
 
-    According to the paper, one CUBIC flow does not stay at 75 % of the link with buffers of these sizes.
+    According to the paper, one CUBIC flow does not stay at 75 % of the peak rate with buffers of these sizes.
 
     Source: CableLabs 2012 §4.1.3.
     """
@@ -106,10 +106,10 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """Returns trials without page loads: the transfers of §4.1, of Figures 2 to 9, and of D02.
+    """Returns trials almost without page loads: the transfers of §4.1, of Figures 2 to 9, and of D02/21.
 
-    The first page is loaded in the last second of the run. All runs take 60 s, except for the one of D04/21, which has
-    the paper's full duration, because the paper's sentence about D04 describes the whole run.
+    Pages are requested only in the last second. Runs take 60 s. Only D04/21 has the paper's full duration, because the
+    paper's sentence about D04 describes the whole run.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]
@@ -151,7 +151,10 @@ def trials(name: str) -> list[Trial]:
 
 
 def _crossed(table: Mapping[str, Any]) -> list[Trial]:
-    """Returns the trials for every case of an experiment with every combination of its axes' values."""
+    """Returns the trials for every case of an experiment with every combination of its axes' values.
+
+    In an experiment without a list of cases, combinations with `sojourn_both` are run only for CoDel.
+    """
     variants: dict[str, Changes] = {}
     for chosen in itertools.product(*(_axis(name, values) for name, values in table["axes"].items())):
         words = dict(zip(table["axes"], (word for word, _ in chosen), strict=True))

@@ -29,7 +29,7 @@ _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
 NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 
-#: The rows of Table 2 shown in the figures: one and five TCP sessions.
+#: The rows of Table 2 shown in Figures 2 to 7: one and five TCP sessions.
 _ROWS = (3, 5)
 
 

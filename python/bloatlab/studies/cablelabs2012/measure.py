@@ -1,8 +1,7 @@
 """Reduces a run to the numbers of tables and claims: a flat dict, so that hundreds of runs need little memory.
 
 The paper's metrics have their names in `published.csv` as keys; the names of most other measures end with their unit.
-Infinity marks an event that never happened, such as a page load if no page completed. NaN marks a value that does not
-apply to the run.
+Infinity marks an event that never happened, such as a page load if no page completed. NaN marks a missing value.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def measure(result: Result) -> Measures:
 
 
 def cells(result: Result) -> Measures:
-    """Returns the measured values for Tables 3 to 8, by their names in `published.csv`."""
+    """Returns the measured values for Tables 3 to 8, by their names in `published.csv`, and other measures."""
     apps = result.summary["apps"]
     voice, web = apps["voip"]["voip"], apps["web"]["web"]
     loads = web["page_load_s"]
@@ -67,15 +66,18 @@ def cells(result: Result) -> Measures:
 
 
 def burst(result: Result) -> Measures:
-    """Measures a bulk transfer: its ramp, its burst, and its rate in the part of the burst after the peak rate.
+    """Measures the bulk transfer: its ramp, its burst, and its rate in the part of the burst after the peak rate.
+
+    Five transfers of the application `ftp` are measured as one, by the sum of their rates.
 
     In slow start, a sender sends one batch of packets per round trip, so a rate is a mean over 0.3 s, which is three
     round trips of 100 ms. Times are relative to the transfer's first packet. These definitions were fixed before the
     first runs. Finer definitions were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate). They
     changed no verdict, and the paper does not require them, so the first definitions stay.
 
-    If a transfer keeps the peak rate to the last 0.3 s of the burst, `plateau_share` is measured over the time at the
-    peak rate. If a transfer leaves the peak rate 0.3 s to 1.3 s before the end of the burst, `plateau_share` is NaN.
+    `plateau_share` is the median rate as a share of the peak rate. It is measured from 1 s after the transfer leaves
+    the peak rate, until 0.3 s before the end of the burst but not beyond 11.7 s of the run. If the transfer keeps the
+    peak rate to the last 0.3 s of the burst, the time at the peak rate is measured instead. NaN: no time to measure.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
@@ -109,7 +111,7 @@ def upstream(result: Result) -> pl.DataFrame:
 
 
 def forward_ftp(result: Result) -> pl.DataFrame:
-    """Returns the rows of `flow_series` for the data sent by the bulk transfers."""
+    """Returns the rows of `flow_series` for the data sent by the application `ftp`."""
     return result.table("flow_series").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
 
 
@@ -131,8 +133,9 @@ def _burst_used(up: pl.DataFrame) -> float:
 def queueing(result: Result) -> Measures:
     """Measures the delay of the rate shaping queue, and how often the queue is nearly full.
 
-    `delay_burst_ms` and `delay_after_ms` are the largest delays during and after the burst, `delay_typical_ms` is the
-    median over bins of the mean delay, and `spike_ms` is the largest delay in the first 60 s.
+    `delay_burst_ms` is the largest delay until 0.2 s before the end of the burst, and `delay_after_ms` the largest from
+    0.2 s after its end. `delay_typical_ms` is the median over bins of the mean delay, and `spike_ms` is the largest
+    delay in the first 60 s.
     """
     up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
@@ -151,7 +154,10 @@ def queueing(result: Result) -> Measures:
 
 
 def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) -> float:
-    """Returns the time from the end of the burst, `start`, until the mean delay over 0.5 s is below CoDel's target."""
+    """Returns the time from the end of the burst, `start`, until the mean delay over 0.5 s is below 5 ms.
+
+    The result is at least 0.2 s. 5 ms is CoDel's default target.
+    """
     after = np.flatnonzero(t > start + 0.2)
     smooth = running_mean(np.nan_to_num(mean), 5)
     calm = [i for i in after if smooth[i] < 5.0]
@@ -166,7 +172,7 @@ def _nearly_full(result: Result) -> float:
 
 
 def _limit_packets(result: Result) -> int | None:
-    """Returns the number of packets that fit in the rate shaping queue.
+    """Returns the number of packets that fit in the rate shaping queue; None if its limit is not in packets.
 
     ns-2's DropTail stores one packet fewer than its limit.
     """
@@ -178,7 +184,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """Returns how many SYN retries there were on the connection that retried most often.
+    """Returns how many SYN retries (at most 8) there were on the connection that retried most often.
 
     The result is NaN if these retries were not at the paper's times, or if the run has no table `syn_times`.
     """
@@ -190,7 +196,10 @@ def syn_agreement(result: Result) -> float:
 
 
 def syn_match(times: Sequence[float]) -> float:
-    """Returns the number of retries in `times` (ascending, in s) if all are at the paper's offsets; otherwise NaN."""
+    """Returns the number of SYN retries if all are at the paper's offsets; otherwise NaN.
+
+    `times` are the times of a connection's SYNs in s, ascending. Those after the ninth are ignored.
+    """
     offsets = [t - times[0] for t in times[: len(SYN_OFFSETS_S)]]
     agree = all(abs(ours - theirs) < 0.02 for ours, theirs in zip(offsets, SYN_OFFSETS_S, strict=False))
     return float(max(0, len(offsets) - 1)) if agree else math.nan

@@ -1,6 +1,7 @@
 """The tables and the answer of the study.
 
-The tables are Tables 3 to 8 with our value beside each published one, and those of the experiments.
+The tables are Tables 3 to 8 with our value beside each published one, and tables of the experiments, the readings and
+the free parameters.
 
 In the answer, a queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the two
 queues count as equal. The loads are the eight with bulk traffic. A number for all loads is the median over these eight.
@@ -92,9 +93,9 @@ def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[t
 def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
     """Makes Tables 3 to 8, with our value to the right of each published value.
 
-    A hint on our value gives its interval and the reason for the verdict. A terminal is narrow and shows no hints.
-    Therefore, with `terminal`, each column of the paper becomes a group of four columns under its own heading: the
-    published value, our value, its interval, and a mark for the verdict.
+    A hint on our value gives its interval and the reason for the verdict. A terminal shows no hints. Therefore, with
+    `terminal`, each column of the paper becomes a group of four columns under its own heading: the published value, our
+    value, its interval, and a mark for the verdict.
     """
     made: list[TextTable] = []
     for n, title, droptail, metrics in _TABLES:
@@ -185,7 +186,7 @@ def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
 
 
 def tried_table(title: str, runs: Runs) -> TextTable:
-    """Returns a table of the calibration cases: the paper's values, then ours for each tried value of a parameter."""
+    """Returns a table of the calibration cases: the paper's values, then ours for each trial."""
     columns = DECLARED.columns("tried")
     rows: list[list[TextCell]] = []
     for case in dict.fromkeys(key.split(" ")[0] for key in runs):
@@ -258,13 +259,15 @@ class Beside:
 def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
     """Compares CoDel with the queue `other` in one metric. Returns None if a run is missing.
 
+    If only a page load time of `other` is missing, it counts as infinite instead.
+
     `high_is_good` is True if a higher value of the metric is better, and False if a lower value is better.
     """
     pairs: list[tuple[float, float]] = []
     for n in LOADED:
         ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))
         if theirs is None and metric == MEDIAN:
-            theirs = math.inf  # a case without a completed page counts as an infinite load time
+            theirs = math.inf  # no page load time behind the other queue: infinite
         if ours is None or theirs is None:
             return None
         pairs.append((ours, theirs))
@@ -329,8 +332,8 @@ def _points(of: Mapping[tuple[str, Queue], Beside]) -> list[Point]:
     return found
 
 
-#: For each metric: the users who notice it, the unit and the number of digits with which it is printed, and the factor
-#: that converts a value to this unit.
+#: The metrics in the answer, each with its heading, the unit and the number of digits with which it is printed, and the
+#: factor that converts a value to this unit.
 _WHO = ((MEDIAN, "For pages", "s", 1, 1.0), (MOS, "For calls", "MOS", 2, 1.0), (FTP, "For uploads", "MB", 0, 1e-3))
 
 _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "UDP", Bulk.BURSTY: "burst"}

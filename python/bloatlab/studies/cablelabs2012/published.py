@@ -15,7 +15,7 @@ from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 DECLARED = Declared("cablelabs2012")
 
-#: The maximum that the shaper lets through in 600 s, in kB: a 10 MB burst, then 600 s at 5 Mbit/s (375 MB).
+#: The maximum that the shaper lets through in 600 s, in kB: a 10 MB burst, and 375 MB (5 Mbit/s for 600 s).
 CEILING_KB = 385_000.0
 
 #: Metrics measured in the paper, by their names in `published.csv`, in the order of its tables.
@@ -64,7 +64,7 @@ class PublishedCell:
 
 
 def rows() -> Sequence[Row]:
-    """Returns every row of the file."""
+    """Returns every row of `published.csv`."""
     return published.rows("cablelabs2012")
 
 
@@ -102,7 +102,7 @@ def by_key() -> Mapping[tuple[str, str], PublishedCell]:
 def number(text: str) -> float | None:
     """Parses a printed value.
 
-    ">600" is infinity (it never happened), "-" and "N/A" are None, "+0.1" and "<0.6" are numbers.
+    ">600" is infinity (no page completed), "-" and "N/A" are None, "+0.1" and "<0.6" are numbers.
     """
     if text in ("-", "N/A"):
         return None

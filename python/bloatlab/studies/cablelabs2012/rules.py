@@ -90,7 +90,7 @@ COMPARISONS: Mapping[str, tuple[str, Callable[[float, float], float]]] = {
     MEDIAN_RATIO: (MEDIAN, _percent),
 }
 
-#: Median and central interval of every measure of a case, keyed by the case.
+#: Median and central interval over seeds, by case key and measure.
 Spreads = Mapping[str, Mapping[str, Spread]]
 
 
@@ -253,7 +253,7 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 
 
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
-    """Returns a text that explains why a value is outside tolerance.
+    """Returns a text that explains why a value is outside tolerance, or says that this is not explained.
 
     The keys of `rows` are the names of the readings that were run. For each reading, `rows` contains the cells of the
     same case, by metric, as judged with this reading. Cells that are not counted are left out.

@@ -42,7 +42,7 @@ MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the series for the figures, if the run is the first seed of a case in a figure; otherwise no series."""
+    """Returns the series for the figures if the run has seed 1 and its case is in a figure; otherwise no series."""
     drawn = {scenario_name(c) for c in figures.needed()}
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
@@ -78,7 +78,7 @@ def batches(options: Options) -> list[Batch]:
 def further(results: Results) -> list[Batch]:
     """Returns a batch for each reading of the paper that could explain a difference.
 
-    The batch contains the cases in the rows of Table 2 for which the difference was found.
+    The batch contains the rows of Table 2 with such differences, each with all three queues.
     """
     cases = {case.key: case for case in grid()}
     return [
@@ -166,7 +166,7 @@ def _paper_tables(results: Results) -> Iterable[TextTable | Block]:
     yield from pages.paper_tables(results.scorecard)
 
 
-#: Maps the anchor of each section of the page to the function that makes the section's blocks.
+#: By section anchor, the functions that make the blocks of the page's sections. `page.SHARED` has those left out here.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": _paper_tables,
     "differs": page.differences(DIGITS),

@@ -1,4 +1,4 @@
-"""The cases of the CSC458 report and their scenarios: its set-up, and the remedies it recommends.
+"""The cases of the study and their scenarios: the lab of the CSC458 report, its remedies, and today's disciplines.
 
     h1 --nic, 1 Gbit/s-- s0 ==up, 10 Mbit/s==> h2        1 ms per link and direction: RTT 4 ms
                             <=down, 10 Mbit/s=
@@ -35,11 +35,11 @@ QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
 
-#: The scenario's name for loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
+#: The scenario's name for loss detection by duplicate ACKs alone (RFC 6675).
 DUPTHRESH = "dupthresh"
 
-#: Segments per packet in the queues of the lab's kit (the course's programs in Mininet). At the lab's rate, Linux makes
-#: super-segments of at least two segments.
+#: Segments per packet in the queues of the lab's kit (the course's programs in Mininet). At the lab's rate, a
+#: super-segment of Linux has two segments.
 SUPER = 2
 
 
@@ -105,7 +105,7 @@ def kit() -> list[Case]:
 def second_reading() -> list[Case]:
     """Returns the kit's cases of Reno, and that of BBR with Q = 100, with loss detection by duplicate ACKs alone.
 
-    Kernels before RACK detect losses in this way (README, "Published and ours").
+    Kernels before RACK relied on duplicate ACKs (README, "Published and ours").
     """
     chosen = [case for case in kit() if case.congestion == "reno" or case == Case("bbr", 100, SUPER)]
     return [replace(case, detection=DUPTHRESH) for case in chosen]
@@ -122,7 +122,7 @@ def today() -> list[Case]:
 
 
 def cases() -> list[Case]:
-    """Returns all cases of the study."""
+    """Returns all cases in the lab's network, except those of experiments."""
     return [*kit(), *second_reading(), *plain(), *today()]
 
 

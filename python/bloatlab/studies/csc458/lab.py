@@ -63,7 +63,7 @@ def _pings(result: Result) -> str:
 
 
 def _digits(rtt_ms: float) -> int:
-    """Returns the number of decimal places that iputils prints: three significant digits below 100 ms."""
+    """Returns the number of decimal places that iputils prints for a round trip."""
     return 3 if rtt_ms < 1 else 2 if rtt_ms < 10 else 1 if rtt_ms < 100 else 0
 
 

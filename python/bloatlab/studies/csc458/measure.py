@@ -71,7 +71,7 @@ def answered(result: Result) -> pl.DataFrame:
 
 
 def flow(result: Result) -> Measures:
-    """Measures the long flow: its goodput, its losses, and the changes in its window."""
+    """Measures the long flow (goodput, losses, changes in its window), and counts the page's retransmissions."""
     app = result.summary["apps"][LONG]
     window = cwnd(result)["cwnd_bytes"].to_numpy()
     steps = np.diff(window[window > 0])
@@ -114,7 +114,8 @@ def queue(result: Result) -> Measures:
     }
 
 
-#: The span over which the growth of a queue is measured: 1 s, which is many round trips and a tenth of a sawtooth.
+#: The span over which the growth of a queue is measured. At Q = 100, 1 s is several round trips, but only a small part
+#: of the time between two losses.
 TREND_S = 1.0
 
 
@@ -159,7 +160,7 @@ def equation_2(result: Result, lab: Lab) -> Measures:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the series for figures and for the lab's text files: queue and window every 0.1 s, pings, fetches."""
+    """Returns the series for figures and for the lab's q.txt: queue and window every 0.1 s, pings, fetches."""
     tenth = pl.int_range(pl.len()) % 10 == 0
     fetched = result.table("files").filter(pl.col("app") == PAGE).select("start_s", "took_s").sort("start_s")
     return {

@@ -60,7 +60,7 @@ def published_tables(results: Results) -> list[TextTable]:
 
 
 def readings(results: Results) -> list[Checked]:
-    """Returns the claims, checked in the runs that detect losses by duplicate ACKs alone."""
+    """Returns the claims, checked with loss detection by duplicate ACKs alone in the cases that have such runs."""
     return results.study.check(in_second_reading(results.runs), results.proves_nothing)
 
 
@@ -133,7 +133,7 @@ def setup_table() -> TextTable:
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
 
 
-#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
+#: By section anchor, the functions that make the blocks of the page's sections. `page.SHARED` has those left out here.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,
     "live": live_tables,
@@ -151,7 +151,7 @@ BLOCKS: Mapping[str, page.Blocks] = {
 #: Series of one run, as recorded by `measure.series`.
 Frames = Mapping[str, pl.DataFrame]
 
-#: Payload of a segment in bytes, used to convert congestion windows to segments in figures.
+#: Payload of a segment in bytes, used to convert congestion windows to segments.
 MSS = 1448
 
 
@@ -283,7 +283,7 @@ def _point(name: str, ping: float, fetch: float, flow: float) -> Point:
 def draw(runs: Runs) -> Drawn:
     """Plots the ping and page fetch times behind each queue.
 
-    The figure shows our values with their intervals, and the means in the CSC458 report.
+    The figure shows our values with their intervals, and the mean fetch times of the CSC458 report.
     """
     chosen = [*BUFFERS.values(), *MODERN.values()]
     xs, means = list(range(len(chosen))), [PRINTED[q, MEAN] for q in QUEUES]

@@ -66,7 +66,7 @@ PUBLISHED: Sequence[Published] = [
 
 
 def in_second_reading(runs: Runs) -> Runs:
-    """Returns the runs, with each case of the kit replaced by the same case with loss detection by duplicate ACKs."""
+    """Returns the runs. Where a case was also run with loss detection by duplicate ACKs, those runs replace its own."""
     return {**runs, **{key.removesuffix(f" {DUPTHRESH}"): seeds for key, seeds in runs.items() if DUPTHRESH in key}}
 
 
@@ -89,5 +89,5 @@ RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )
 
-#: Claims from the report's text and figures, claims from other runs of the kit, and claims that follow from both.
+#: Claims from the report's text and figures, claims from other runs of the kit, and claims of our own.
 CLAIMS = DECLARED.claims({"below": _below, "MOSTLY": MOSTLY, "PACKET_MS": Lab().packet_ms()})

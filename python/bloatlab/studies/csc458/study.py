@@ -41,7 +41,7 @@ def _reduced(result: Result) -> Measures:
 
 
 def _kept(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the series for the figures, if the run is the first seed of a case in a figure; otherwise no series."""
+    """Returns the series for the figures if the run has seed 1 and its case is in a figure; otherwise no series."""
     drawn = {f"csc458 {case}" for case in pages.needed()}
     return series(result) if result.seed == 1 and result.scenario.name in drawn else {}
 

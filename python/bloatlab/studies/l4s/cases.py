@@ -7,11 +7,11 @@ the queue and its own transmission. In the L4S tests, half of the propagation de
     server 2 --+
     servers  <--delay-- r <---------------- home
 
-The L4S tests are by P. Heist and J. Morton (2020). Our cases follow their batch file and scripts; each row of
-`published.csv` names one of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no
-super-packets). netem delays incoming packets by half the round trip. HTB shapes the output of the queue, which has its
-default parameters, to 50 or 10 Mbit/s of Ethernet frames. All TCP connections negotiate AccECN (tcp_ecn = 3). ACKs pass
-through a queue of the same kind, which is never full and is left out here.
+The L4S tests are by P. Heist and J. Morton (2020). Our copies of their runs follow their batch file and scripts; each
+row "rates" of `published.csv` names one of these runs. Two hosts and a middlebox run in network namespaces, without
+offloads (no super-packets). netem delays incoming packets by half the round trip. HTB shapes the output of the queue to
+50 or 10 Mbit/s of Ethernet frames. All TCP connections negotiate AccECN (tcp_ecn = 3). ACKs pass through a queue of the
+same kind, which is never full and is left out here.
 
     scenario 1   two uploads at once, 180 s; measured 118 to 178 s    DualPI2, pfifo, fq_codel
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
@@ -42,8 +42,8 @@ HEADERS = 52
 FRAME = 1514 / 1500
 #: The time at which the rate steps down in scenario 2, as a share of the run.
 STEP_AT = 0.5
-#: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets
-#: at once.
+#: netem's slots, which send packets in bursts: each begins 0.8 to 5 ms after the previous slot, and releases up to 16
+#: packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
 #: The TCP stacks, the queues in our own cases, and the queues in the L4S tests, each by name.
@@ -152,7 +152,7 @@ def _rows(where: str) -> tuple[Case, ...]:
 
 #: Scenario 1: for each pair of round-trip times, all four combinations of Prague and CUBIC.
 PAIRS = _rows("s1_table")
-#: Scenario 6: Prague beside a classic flow, which uses ECN (RFC 3168) in some cases and no ECN in the others.
+#: Scenario 6: Prague beside a classic flow, which uses ECN in some cases and no ECN in the others.
 SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in _rows("s6_steady"))
 
 
@@ -189,8 +189,8 @@ STEPS = tuple(
 
 
 #: `SMOOTH`: CUBIC beside the tests' Prague and beside Prague 0.7, at equal round trips. `BURSTY` adds the bursts of
-#: scenario 2 in front of the queue; the tests have such bursts only with a single flow. `DEEPER` is an experiment with
-#: a marking threshold of 5 ms, which lets a whole burst pass unmarked: 16 packets of 0.24 ms at 50 Mbit/s.
+#: scenario 2; the tests have such bursts only with a single flow. `DEEPER` is an experiment with a marking threshold of
+#: 5 ms. At 50 Mbit/s, a burst that finds the queue empty then passes unmarked: it is sent in 16 x 0.24 ms = 3.84 ms.
 SMOOTH = tuple(
     case.of_version(form)
     for form in ("prague", "prague7")
@@ -234,10 +234,10 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: `SLOWEST` contains the cases at 4 Mbit/s. The other three are experiments that explain, in these cases, how long
-#: packets wait in the classic queue and how the flows share the link. In `STEP_BEHIND`, the step never marks a packet
-#: that found the low-latency queue empty. `OF_THE_RFC` uses DualPI2 as in RFC 9332, and `EVEN` uses evenly spaced marks
-#: and drops (also at 20 Mbit/s).
+#: `SLOWEST` contains the cases of `BESIDE` at 4 Mbit/s. The other three are experiments that explain, in these cases,
+#: how long packets wait in the classic queue and how the flows share the link. In `STEP_BEHIND`, the step never marks a
+#: packet that found the low-latency queue empty. `OF_THE_RFC` uses DualPI2 as in RFC 9332, and `EVEN` uses evenly
+#: spaced marks and drops (also at 20 Mbit/s).
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
@@ -299,7 +299,7 @@ _PICKED = (
 
 
 def quick() -> list[Case]:
-    """Returns a few cases from each group, for a quick look."""
+    """Returns at least one case of each group, for a quick look."""
     picked = [case for case in PAIRS if str(case) in _PICKED]
     return [
         *picked, picked[1].of_version("prague7"), SHARED[0], SHARED[5], step("prague", 80.0, "fq_codel", 25.0),
@@ -318,7 +318,7 @@ SIDES = ("first", "second")
 def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
     """Returns the validated scenario of one run.
 
-    `seconds` shortens its duration. The warm-up is then a third of `seconds`, or 0 in a case with a step.
+    `seconds` can shorten the run. The warm-up is then a third of `seconds`, or 0 in a case with a rate step.
     """
     name = f"l4s {case}"
     if seconds is not None and seconds < case.seconds:

@@ -51,9 +51,9 @@ _PAIR = "pair (round trips in ms)"
 
 
 def pairs_tables(results: Results) -> list[TextTable]:
-    """Makes the tables of scenario 1: how many ratios are within tolerance, then one table for each queue and rate.
+    """Makes the tables of scenario 1: one table for each queue and rate, after a count of the ratios within tolerance.
 
-    The DualPI2 tables also include the other Prague versions.
+    The count includes scenario 6. The DualPI2 tables also include the other Prague versions.
     """
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}
@@ -152,7 +152,7 @@ def why_tables(runs: Runs) -> list[TextTable]:
     ]
 
 
-#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
+#: By section anchor, the functions that make the blocks of the page's sections. `page.SHARED` has those left out here.
 BLOCKS: Mapping[str, Blocks] = {
     "pairs": pairs_tables,
     "shared": shared_tables,
@@ -187,7 +187,7 @@ def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measur
 
 def _pairs(runs: Runs) -> Drawn:
     printed, diagonal = rates(), np.array([0.03, 90.0])
-    beside = (diagonal * [1.0, 1 / 1.5], diagonal * [1.5, 1.0])  # x and y of the line of 1.5, within the panel
+    beside = (diagonal * [1.0, 1 / 1.5], diagonal * [1.5, 1.0])  # x and y of the ends of the line y = 1.5 x
     panels: list[list[Series]] = []
     for rate in (50.0, 10.0):
         series = [Series("equal", diagonal, diagonal, colour=style.PUBLISHED, quiet=True)]

@@ -23,7 +23,7 @@ RATES, FORMS = Tolerance(factor=1.5), Tolerance(factor=2.0)
 STATIC, WEIGHTS = Tolerance(share=0.03), Tolerance(share=0.01)
 TOTALS = Band(46.5, 48.5)
 LOSSES = Tolerance(least=20.0, unit="percentage points")
-#: In the tests, swapping the two flows changed each rate by up to this share.
+#: In the tests with DualPI2, swapping the two flows changed each rate by up to this share.
 SWAP = 0.04
 
 _RFC, _BOOK = "RFC 9330 §5.1", "RFC 9332 App. C"
@@ -39,7 +39,7 @@ def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
     """Returns the accepted rate ratios: within a factor of 1.5 of the published ratio, and on the same side of 1.
 
     A ratio on the other side of 1 is also accepted if the flows are `alike`, or if the published ratio is so close to 1
-    that repeated tests fall on both sides.
+    that repeated tests may fall on both sides.
     """
     band = RATES.band(published_ratio)
     if alike or abs(math.log(published_ratio)) <= 2.0 * SWAP:
@@ -229,10 +229,10 @@ _CASES = {str(case): case for case in c.cases()}
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
     """Returns the experiment that explains a value outside its band, with its result; "" if there is none.
 
-    Each experiment changes one thing. The best explanation is an experiment that brings the value into the band. The
-    second best is an experiment that brings the value to the other side of the band: the change then matters, and the
-    published value lies between the two results. The last choice is an experiment that removes at least three quarters
-    of the excess of a value above its band.
+    Each experiment changes one thing, or two for Prague alone. The best explanation is an experiment that brings the
+    value into the band. The second best is an experiment that brings the value to the other side of the band: the
+    change then matters, and the published value lies between the two results. The last choice is an experiment that
+    removes at least three quarters of the excess of a value above its band.
     """
     band = value.band
     tried = [

@@ -31,8 +31,8 @@ RENO = math.sqrt(1.5)
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
     """Returns the rate of an L4S flow divided by the rate of a Reno flow with the same base round trip.
 
-    The docstring of this module gives the formula for r_L / r_C. With `scaled`, the L4S flow uses Prague, for which a
-    round trip below 25 ms counts as 25 ms.
+    The docstring of this module gives the formula for r_L / r_C. With `scaled`, a round trip of the L4S flow that is
+    below 25 ms counts as 25 ms, as in Prague 0.7.
     """
     seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
     return (2.0 / COUPLING) * (rtt + TARGET) / seen / RENO

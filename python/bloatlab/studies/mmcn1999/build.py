@@ -61,7 +61,7 @@ SCHEMES = tuple(
 QUEUES = {scheme.key: scheme.queue for scheme in SCHEMES}
 RED: Json = QUEUES["red"]["red"]
 
-#: The key of the case in which a FIFO drops the same share of every kind of traffic, because arrivals are almost
+#: The key of the case in which a FIFO drops the same share of all kinds of datagrams, because their arrivals are almost
 #: independent of each other.
 LAW = "fifo, blast of fifty flows, smooth sessions"
 

@@ -70,7 +70,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Measures all sessions whose names begin with `prefix`. Means are weighted by each session's received packets."""
+    """Measures all applications whose names begin with `prefix`. Means are weighted by received packets."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     # an application that starts after the end of the run has sent no datagrams, and its summary lacks these keys
     sent, dropped = (sum(a.get(k, 0) for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
@@ -92,7 +92,7 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def _queued(of: Mapping[str, float]) -> float:
-    """Returns the bytes of some sessions in the queue, by Little's law; 0 if none of their packets arrived."""
+    """Returns the bytes of some applications in the queue, by Little's law; 0 if none of their packets arrived."""
     return of["kbs"] * of["latency"] if of["kbs"] else 0.0
 
 
