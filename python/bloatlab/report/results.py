@@ -54,7 +54,8 @@ def results_page(paths: Sequence[str | Path], command: str, columns: Sequence[st
 
     `command` is the command line. `columns` has patterns for the measures of a sweep.
 
-    Raises the errors of `subjects`, and `Unfit` (a `ValueError`) for `columns` of single runs, with a one-line message.
+    Raises the errors of `subjects`, and `Unfit` (a `ValueError`) if `columns` is given for single runs or has a
+    pattern without a match. The message is one line.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):

@@ -40,9 +40,10 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """Returns the maximum over seeds of the number of SYN retries in case D04/21; None if the case was not run.
+    """Returns the maximum over seeds of the SYN retries of one connection in case D04/21; None if it was not run.
 
-    Only seeds in which all retries were at the paper's times are counted. If there is no such seed, the result is 0.
+    In each seed, only the connection with the most retries counts, and only if they were at the paper's times. If no
+    seed has such retries, the result is 0.
     """
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
