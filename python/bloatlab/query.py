@@ -315,8 +315,8 @@ def _union(selects: Sequence[str], none: str) -> str:
     return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
 
 
-#: Matches the beginning of a statement that only reads. DuckDB may split such a statement, for example one with PIVOT,
-#: into several statements.
+#: Matches the beginning of a statement that only reads. If such a statement contains PIVOT, its type in DuckDB may be
+#: MULTI instead of SELECT.
 _READING = re.compile(r"\s*(PIVOT|FROM|WITH|SELECT)\b", re.IGNORECASE)
 
 

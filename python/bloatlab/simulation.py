@@ -169,7 +169,7 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(facts)}"
 
 
-#: The measures shown in an application's line if the application has them. The keys are the measures' paths, and the
+#: The measures that `repr(result)` shows for an application, if it has them. The keys are the measures' paths, and the
 #: values are format strings.
 _APP_FACTS = {
     "voip.mos": "MOS {:.2f}",

@@ -106,7 +106,7 @@ def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame], columns: Sequence
 
 
 def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
-    """Returns the ranges of the first two measures that the axes change noticeably."""
+    """Returns a sentence with the ranges of the first two noticeably changed measures, or that there are none."""
     noticed = [m for m in found if m.noticed]
     if not noticed:
         return "The axes change nothing that a user would notice." if found else "The axes change nothing measured."
