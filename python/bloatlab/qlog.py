@@ -71,7 +71,7 @@ _Row = tuple[int, int, dict[str, Any]]
 
 
 class QlogError(InputError):
-    """Raised for a result without a trace of its TCP senders, or with an unusable packet trace; one line."""
+    """Raised for a result without a trace of TCP senders, or with an unusable packet trace. The message is one line."""
 
 
 def write(
@@ -82,8 +82,8 @@ def write(
     `result` needs the flow trace, preferably with the interval "change". `packets` is the packet trace that
     `bloatlab.traces.packets` reads from the folder of the result; without it, the files contain no packet events.
     Equal results give equal bytes. A file is named after its application and connection: upload-1.sqlog, and
-    upload-1-reverse.sqlog for the data that the server sends. Raises `QlogError`, `OSError`; errors name `source`,
-    the folder of the result, or else the scenario.
+    upload-1-reverse.sqlog for the data that the server sends. Raises `QlogError`, `OSError`. Messages name
+    `source` (the folder of the result), or the scenario if `source` is empty.
     """
     folder = Path(folder)
     states = _states(result, source or result.scenario.name).partition_by(_SENDER, as_dict=True, maintain_order=True)
@@ -110,12 +110,13 @@ def _states(result: Result, source: str | Path) -> pl.DataFrame:
     """Returns the trace of the TCP senders. Raises `QlogError` if there is none."""
     frame = result.tables.get("trace_flows")
     if frame is not None and "acked_bytes" in frame.columns:
-        # senders of live video, which the table also has, acknowledge no bytes
+        # the table also has senders of live video, whose `acked_bytes` is NaN
         return frame.filter(pl.col("acked_bytes").is_not_nan().any().over(_SENDER))
     if "live" in result.summary:
         raise QlogError(f"{source}: a live result has no trace of flows; qlog files need the result of bloatlab run")
-    if result.scenario.traces("flows") and not tcp_apps(result.scenario):  # with TCP, `trace` was False
+    if result.scenario.traces("flows") and not tcp_apps(result.scenario):
         raise QlogError(f"{source}: has no trace of a TCP sender, although flows are traced; no application sends TCP")
+    # if the scenario requests the trace, the run was made without it, as with `trace=False`
     raise QlogError(f"{source}: has no trace of flows; record it with {_HOW}")
 
 
@@ -151,7 +152,7 @@ def _sent(result: Result, packets: pl.LazyFrame, source: str | Path) -> pl.DataF
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
     # If a queue refuses a packet, there is one row, for the drop. If an AQM or a link drops a packet at the time at
-    # which it was enqueued, there are two rows. Packets of the same time may have equal rows: duplicate ACKs.
+    # which it was enqueued, there are two rows. Duplicate ACKs of the same time have equal rows.
     enqueued = pl.col("fate") == "enqueued"
     refused = ~enqueued & (pl.col("point") == "enqueue") & pl.col("reason").is_in(_REFUSED)
     taken_out = ~enqueued & ~refused
@@ -267,7 +268,7 @@ def _state(row: Mapping[str, Any], segment: int) -> str:
         return row["state"]
     if row.get("bbr_mode"):
         return row["bbr_mode"]
-    # an infinite threshold is NaN in the trace, and no number is at least NaN
+    # an infinite threshold is NaN in the trace, so the comparison is false
     avoids = row["cwnd_bytes"] >= row["ssthresh_bytes"] // segment * segment
     return "congestion_avoidance" if avoids else "slow_start"
 
@@ -275,7 +276,7 @@ def _state(row: Mapping[str, Any], segment: int) -> str:
 class _Segments:
     """The segments that a sender has sent and that are not yet acknowledged, with their packet numbers.
 
-    A retransmitted segment has the number of its last packet.
+    A retransmitted segment has the number of the last packet that carried it.
     """
 
     def __init__(self) -> None:

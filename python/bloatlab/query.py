@@ -118,7 +118,7 @@ class Views:
         self.close()
 
     def query(self, sql: str) -> pl.DataFrame:
-        """Runs a query. Columns of a type that table files do not support become strings. Raises `QueryError`."""
+        """Runs a query. Types that table files do not support become floats or strings. Raises `QueryError`."""
         place = self._scratch / "answer.parquet"
         try:
             _one_select(self._db.extract_statements(sql), sql)
@@ -170,9 +170,9 @@ class Views:
         return link
 
     def _distinct(self, file: Path, store: Store) -> Path:
-        """Returns the file of a part, or of a copy without the columns that SQL cannot distinguish.
+        """Returns `file`, or a copy of it without the columns that SQL cannot distinguish.
 
-        All runs of a part have the same columns.
+        All runs in a file have the same columns.
         """
         names = [names for names in _alike(pl.read_parquet_schema(file)) if len(names) > 1]
         if not names:
@@ -192,7 +192,7 @@ class Views:
         `columns` are those of the summaries. Sweeps of earlier versions with axes that SQL cannot distinguish from each
         other or from another column are left out.
         """
-        # a sweep whose own name is free keeps it, even if the changed name of an earlier sweep is the same
+        # sweeps whose names are free come first, so that no renamed sweep takes the name of one of them
         for of in sorted(sweeps.asked(store), key=lambda of: of.name.casefold() in taken):
             link = self._free()
             shutil.copyfile(of.path, link)  # because a sweep that is repeated removes its earlier file
@@ -211,7 +211,7 @@ class Views:
         taken = {"runs", "summaries", "sweeps", "series"}
         frames = [(shelf, name) for shelf in shelves for name in shelf.frames]
         views = {name: _unused(name, "table", taken) for name in dict.fromkeys(name for _, name in frames)}
-        taken |= set(KNOWN_TABLES)  # so that the name of a sweep's view does not depend on --keep of another sweep
+        taken |= set(KNOWN_TABLES)  # or a view's name would depend on the tables that other sweeps keep
         columns = [name for name, _ in self.columns("summaries") if name not in {"scenario_hash", "seed", "name"}]
         asked = list(self._sweeps(store, columns, taken))
         self._view("sweeps", _union([_asked(of) for of in asked], _NO_SWEEPS))
@@ -237,7 +237,7 @@ def _without_wildcards(folder: str) -> None:
 
 
 def _unused(name: str, kind: str, taken: set[str]) -> str:
-    """Returns the name of a view, followed by `kind` if SQL cannot distinguish it from one of `taken`.
+    """Returns `name`, with `kind` in brackets after it if SQL cannot distinguish `name` from one of `taken`.
 
     Adds the returned name to `taken`.
     """
@@ -315,8 +315,8 @@ def _union(selects: Sequence[str], none: str) -> str:
     return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
 
 
-#: Matches the beginning of a statement that only reads. DuckDB may split such a statement, for example one with PIVOT,
-#: into several statements.
+#: Matches the beginning of a statement that only reads. If such a statement contains PIVOT, its type in DuckDB may be
+#: MULTI instead of SELECT.
 _READING = re.compile(r"\s*(PIVOT|FROM|WITH|SELECT)\b", re.IGNORECASE)
 
 

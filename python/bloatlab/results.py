@@ -61,8 +61,8 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
 
     Equal results give equal bytes in every file except `provenance.json`, which also records `seconds`, the wall time
     of the run. An earlier result in the folder is replaced, after other calls and commands that write into the folder
-    have ended. Raises `InputError` for an unknown `form`, `OSError` if the folder cannot be written, and `ResultError`
-    if its `tables` are not those of a result.
+    have ended. Raises `InputError` for an unknown `form`, `OSError` if `folder` cannot be written, and `ResultError`
+    if `folder` has `tables` that are not those of a result.
     """
     if not isinstance(form, str) or form not in FORMS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"form: {form!r:.80} is not valid; expected {', '.join(FORMS)}{nearest(str(form), FORMS)}")
@@ -85,7 +85,7 @@ def write(result: Result, folder: Path, *, form: Form, seconds: float | None) ->
 
 @contextlib.contextmanager
 def replacing(folder: Path, *, recordings: bool = False) -> Generator[Path]:
-    """Yields an empty folder inside `folder`, whose files then replace those of an earlier result in `folder`.
+    """Yields an empty folder inside `folder`. Its files then replace those of an earlier result in `folder`.
 
     With `recordings`, the captures and packets of an earlier result are removed, too. An error leaves the earlier
     result as it was. While its files are being replaced, `folder` has no summary.json, so `open_result` refuses a
@@ -213,8 +213,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def _damaged_value(summary: Mapping[str, Any]) -> str | None:
     """Returns the path of a value that is missing from a summary, or that has a type that no run writes.
 
-    Returns None if there is no such value. The many values of applications and links are checked only for their types;
-    of them, only a link's `drops` must exist.
+    Returns None if there is no such value. The values of applications and links may be missing, except for a link's
+    `drops`; only their types are checked.
     """
     if type(summary.get("duration_s")) not in {int, float}:
         return "duration_s"
@@ -250,7 +250,7 @@ def _not_a_number(values: Mapping[str, Any], numbers: Sequence[str], above: str 
 def damaged(table: str, frame: pl.DataFrame, *, own: bool) -> str | None:
     """Returns the name of a column with a value that no run can have written; None if there is none.
 
-    Such values are times outside a run, missing names, and, in a trace, text instead of numbers. With `own`, the trace
+    Such values are impossible times, missing names, and, in a trace, text instead of numbers. With `own`, the trace
     may have columns of a Python class, whose values can be text.
     """
     text = {name for name, kind in frame.schema.items() if kind == pl.String} - TEXT - _WORDS
@@ -323,8 +323,8 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
             files.write(path, frame.write_json())
 
 
-#: A spreadsheet treats a string that matches `_FORMULA` as a formula, unless it is a number (`_NUMBER`). Such a string
-#: gets the prefix `_QUOTE`.
+#: A string that matches `_FORMULA` but is not a number (`_NUMBER`) gets the prefix `_QUOTE`: a spreadsheet would treat
+#: it as a formula or, if it begins with `_QUOTE`, hide this character.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
 
@@ -432,7 +432,7 @@ KNOWN_TABLES = tuple(_COLUMNS)
 #: The tables that every result has.
 ALWAYS = ("links", *(name for name in KNOWN_TABLES if name not in {"rpm", "media"}))
 
-#: The columns of traces that may have text, besides those of all tables.
+#: The columns of traces that may have text, besides those in `TEXT`.
 _WORDS = frozenset({"queue", "state", "signal", "bbr_mode", "bbr_phase", "burst_state"})
 
 #: The largest time in a table that counts as valid, in s; far longer than any run.

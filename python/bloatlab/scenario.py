@@ -1,8 +1,8 @@
 """Scenarios: loading, validation and types. The schema is defined in Rust; this module types its main parts.
 
-A scenario is text (TOML, JSON or a dict of plain values) until the core resolves it: parses and validates it, fills in
-every default, and writes it as canonical JSON. After that it is an immutable `Scenario`, equal to every scenario with
-the same meaning, and identified by its hash.
+A scenario is TOML, JSON or a dict of plain values until the core resolves it: parses and validates it, fills in every
+default, and writes it as canonical JSON. After that it is an immutable `Scenario`, equal to every scenario with the
+same meaning, and identified by its hash.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Scenario:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the canonical text, in hexadecimal. The key `trace` is left out, because it changes no result."""
+        """SHA-256 of the canonical text, in hexadecimal. The key `trace` is left out: tracing changes no measure."""
         text = self.text
         if '"trace":' in text:
             text = canonical({key: value for key, value in self.data.items() if key != "trace"})
@@ -99,7 +99,10 @@ class Scenario:
         return _core.tc_commands(self.text, link)
 
     def link_rates(self) -> Mapping[str, tuple[int | None, int | None]]:
-        """Returns the sustained rate of each link, and that of its queue's own shaper, in bit/s (None without one)."""
+        """Returns two rates of each link, in bit/s; None for a rate that it does not have.
+
+        The first is the lowest rate that limits the link. The second is the rate of its queue's own shaper.
+        """
         return _core.link_rates(self.text)
 
     def with_seed(self, seed: int) -> Scenario:
@@ -188,7 +191,7 @@ def _json(given: object) -> str:
         text = json.dumps(given, default=_plain_value)
     except ScenarioError:
         raise
-    except (TypeError, ValueError, RecursionError) as error:  # such as a key that is not a string; a list inside itself
+    except (TypeError, ValueError, RecursionError) as error:  # such as a tuple as a key; a list inside itself
         why = str(error)
         raise ScenarioError([f"scenario: {why[:1].lower()}{why[1:]}"]) from None
     if "Infinity" in text or "NaN" in text:  # JSON lacks these numbers; but a name may contain the words

@@ -9,8 +9,8 @@ left too late, is shown, but neither judged nor repeated.
 
 **Lateness.** A simulation's clock is exact, but in a live run packets leave the bench some microseconds late, each by a
 different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of
-many estimates, and drains a queue by pacing 1 % below that maximum. So the simulations use the lateness that was
-measured in the live run (`late`), and draw a lateness for each packet:
+many estimates, and drains a queue by pacing 1 % below that maximum. So the simulations (except with `--exact`) use the
+lateness that was measured in the live run (`late`), and draw a lateness for each packet:
 
     lateness of the links into the hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
@@ -41,7 +41,7 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 #: Name of the file that holds a comparison.
 COMPARED = "compare.json"
 
-#: The allowed difference is `SHARE` (a fraction of the live value) or `LEAST_MS`, whichever is larger.
+#: The allowed difference is `SHARE` (a fraction of the live value) or, except for throughput, `LEAST_MS` if larger.
 SHARE, LEAST_MS = 0.15, 3.0
 
 #: Bits in a full packet, to convert queueing time to packets.
@@ -151,7 +151,7 @@ class Compared:
 def opened(folder: Path) -> Compared:
     """Opens the comparison that `bloatlab compare -o` wrote into `folder`.
 
-    Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` if `folder` has no valid comparison.
+    Raises `OSError`, `ValueError`, `KeyError` or `TypeError` if `folder` has no valid comparison.
     """
     data = json.loads(files.read_text(folder / COMPARED))
     cells: list[Cell] = []

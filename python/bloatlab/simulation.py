@@ -37,8 +37,9 @@ class Result:
 
     `==` compares the scenario, and the values in the summary and in all tables.
 
-    `scenario` includes the run's seed. `summary` contains its measures, per link and per application; `tables` contains
-    polars frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
+    `scenario` includes the seed. `summary` contains the measures of the run, its links and its applications; `tables`
+    contains polars frames by name: series, histograms, page loads, flows. Column names end in the unit, if any;
+    kB = 1000 bytes.
     """
 
     scenario: Scenario
@@ -168,7 +169,7 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(facts)}"
 
 
-#: The measures shown in an application's line if the application has them. The keys are the measures' paths, and the
+#: The measures that `repr(result)` shows for an application, if it has them. The keys are the measures' paths, and the
 #: values are format strings.
 _APP_FACTS = {
     "voip.mos": "MOS {:.2f}",
@@ -199,8 +200,8 @@ def run(
     run. Ctrl-C raises `KeyboardInterrupt` within about a tenth of a second.
 
     `captures` is a folder, made if necessary, for left.pcap and right.pcap, which are replaced. They contain every
-    packet at both ends of `capture_link` (default: the slowest link); its `from` is left. Captures change no result;
-    equal runs give equal bytes.
+    packet at the two ends of `capture_link` (default: the slowest link): `from` (left) and `to` (right). Captures
+    change no result; equal runs give equal bytes.
 
     `laws` contains your own laws, as classes by name, for `queue.python = { law = NAME }` (see `bloatlab.laws`). An
     error in a law raises `LawError`. `controllers` contains your own controllers, for `tcp.mine.python = { controller =
@@ -208,7 +209,7 @@ def run(
 
     The scenario's `trace` adds tables (`result.trace("links")`). Packet files are written only if `packets` names a
     folder for them, which must have no other files; packets of an earlier run are replaced. `trace=False` turns tracing
-    off. Tracing changes no other result. An argument that would have no effect is refused.
+    off. Tracing changes no other result. An argument that would have no effect is refused, except `trace`.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
@@ -236,7 +237,7 @@ def _check_recording(
     packets: str | Path | None,
     trace: object,
 ) -> None:
-    """Raises an error for an argument about captures and traces that is not valid or has no effect."""
+    """Raises an error if an argument about captures or traces is invalid or, except for `trace`, has no effect."""
     check_named("captures", captures)
     check_named(PACKETS, packets)
     if not isinstance(trace, bool):

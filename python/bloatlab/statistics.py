@@ -82,7 +82,7 @@ class Interval:
         return replace(self, low=low, high=most if self.mean <= most < self.high else self.high)
 
     def differs(self) -> bool:
-        """Returns whether the interval excludes 0, so a difference is significant.
+        """Returns whether the interval excludes 0: then a difference is significant.
 
         False if n < 2, or if all values are equal: then there is no scatter by which to judge a difference.
         """

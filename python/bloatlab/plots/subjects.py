@@ -235,7 +235,7 @@ def _kept(path: Path) -> Sweep:
                 missing.append(error)
     except fingerprint.Unsure as unsure:
         raise Unfit(f"{path}: its runs cannot be stored: {unsure}") from None
-    except grid_file.GridError as error:  # raised if `until` or `columns` names an unknown column
+    except grid_file.GridError as error:  # an unknown column in `until` or `columns`, or no value for `until`
         raise Unfit(f"{path}: {error}") from None
     raise Unfit(f"{path}: {missing[0]} are not stored; run them first: bloatlab sweep {path}")
 
@@ -263,7 +263,7 @@ def _stored(grid: grid_file.GridFile, measure: Measure, store: Store) -> Gathere
 
 
 def _joined(sweeps: Sequence[Sweep]) -> Sweep:
-    """Joins several tables, and adds an axis with the tables' names."""
+    """Joins tables, and adds an axis with their names. Returns a single table unchanged."""
     first = sweeps[0]
     if len(sweeps) == 1:
         return first

@@ -18,8 +18,7 @@ from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.zipped import drawn_together
 from bloatlab.tables import spread
 
-#: Columns drawn by default if the author of the sweep chose none, most important first. Columns missing from a table
-#: are left out.
+#: Patterns of the columns that `wanted` prefers if the author of the sweep chose none, most important first.
 DEFAULT_COLUMNS = (
     "links.*.sojourn_ms.p99",
     "apps.*.voip.mos",
@@ -45,21 +44,25 @@ MOST = 4
 def measures(of: Sweep, columns: Sequence[str], most: int = MOST) -> list[str]:
     """Returns the measures to draw: all columns that match a pattern, or by default the first `most` of `wanted`.
 
-    Raises `Unfit` if a pattern matches no column.
+    Raises `Unfit` if a pattern matches no column of numbers.
     """
     return _matched(of, columns) if columns else wanted(of)[:most]
 
 
 def left_out(of: Sweep, columns: Sequence[str], shown: Sequence[str]) -> list[str]:
-    """Returns the columns that match a pattern, or by default those that the author chose, except those shown."""
+    """Returns the requested columns that are not in `shown`.
+
+    The requested columns are those that match a pattern in `columns`; if `columns` is empty, the author's choice.
+    """
     return [name for name in (_matched(of, columns) if columns else of.chosen) if name not in shown]
 
 
 def wanted(of: Sweep) -> list[str]:
     """Returns the measures to show by default, most important first.
 
-    They are those that the author of the sweep chose. If there is no choice, they are the columns of `DEFAULT_COLUMNS`
-    that vary noticeably, otherwise all columns that vary noticeably, otherwise all that vary, otherwise all columns.
+    They are those that the author of the sweep chose. If the author chose none, they are the columns of
+    `DEFAULT_COLUMNS` that vary noticeably, otherwise all columns that vary noticeably, otherwise all that vary,
+    otherwise all columns.
     """
     if of.chosen:
         return [*of.chosen]
@@ -99,7 +102,7 @@ def axis_label(column: str) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """Converts a value of an axis to a number: a number, or a duration or rate as a string with a unit.
+    """Converts a value of an axis to a number. The text of a duration gives s, that of a rate gives bit/s.
 
     Returns None for any other value, such as a name, a boolean, or a size.
     """
@@ -133,7 +136,7 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """The label of a plot's axis that shows this axis's numbers: the title, with the unit if they have one."""
+        """The label for the axis of a plot: the names of this axis and of those beside it, and the unit, if any."""
         unit = f" ({self.scale[1]})" if self.scale[1] else ""
         if self._equal:
             return self.title + unit
@@ -144,7 +147,10 @@ class Axis:
         return all(list(map(spelled, of)) == list(map(spelled, self.values)) for of in self.beside.values())
 
     def labels(self, most: int = LONGEST) -> dict[str, str]:
-        """Maps each value, as text, to its label, in order. Labels include the values of the axes beside this one."""
+        """Maps each value, as text, to its label, in order.
+
+        If the axes beside this one have other values, the labels include these.
+        """
         if self._equal:
             return dict(zip(map(str, self.values), value_labels(self.values, most), strict=True))
         each = max(_LEAST, most // (1 + len(self.beside)) - 2)
@@ -152,7 +158,7 @@ class Axis:
         return dict(zip(map(str, self.values), map(", ".join, zip(*parts, strict=True)), strict=True))
 
     def phrases(self) -> dict[str, str]:
-        """Maps each label to a phrase that also has the last word of the axis's name, such as "rate 5mbit"."""
+        """Maps each label to a phrase with the last part of each axis's name: "rate 5mbit" for `link.up.rate`."""
         words = [safe(name.rsplit(".", 1)[-1]) for name in (self.name, *self.beside)]
         labels = list(self.labels().values())
         if self._equal:
@@ -194,7 +200,7 @@ def axis(of: Sweep, name: str) -> Axis:
 
 
 def joined(of: Sweep, names: Sequence[str]) -> Axis:
-    """Joins axes that vary together to one axis, which has the values of the first one."""
+    """Joins axes that vary together into one axis, which has the values of the first."""
     first, *rest = names
     found = axis(of, first)
     if not rest:
@@ -215,7 +221,7 @@ def axes(of: Sweep) -> list[Axis]:
 
 
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
-    """Returns the axis along x, and all other axes.
+    """Returns the axis along x, and the others of `axes`.
 
     By default, x is the first numeric axis, or the axis with the most values if none is numeric.
     """
@@ -231,7 +237,10 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
 
 
 def sampled_with(of: Sweep, x: Axis, others: Sequence[Axis]) -> list[Axis]:
-    """Returns those of `others` that are sampled together with `x`, so each value of `x` has one value of each."""
+    """Returns the axes in `others` that look sampled together with `x`.
+
+    Each value of `x` then occurs with a single value of each of these axes.
+    """
     return [a for a in others if drawn_together(of.frame, x.name, a.name)]
 
 
@@ -250,8 +259,9 @@ class OverSeeds:
     """The average over seeds at one grid point, and its interval.
 
     For a sweep, `middle` is the mean, and `low` and `high` are the ends of the 95 % interval (Student's t), as in its
-    table. If there is only one seed, all three are the value of this run. For a study, `middle` is the median, and
-    `low` and `high` are the ends of the central 80 %, as in its tables; infinity means "never happened".
+    table. If there is only one seed, all three are the value of this run. If any value is not finite, all three are
+    infinite. For a study, `middle` is the median, and `low` and `high` are the ends of the central 80 %, as in its
+    tables; infinity means "never happened".
     """
 
     middle: float

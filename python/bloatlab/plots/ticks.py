@@ -14,7 +14,7 @@ _ANGLE = 30.0
 
 
 def part_ticks(drawn: Figure) -> bool:
-    """Moves the labels apart, in a figure that is laid out; returns whether any label changed."""
+    """Separates tick labels that are too close, in a figure that has been laid out. Returns whether there were any."""
     changed = [_part(axes) for axes in drawn.axes if axes.get_visible() and axes.axison]
     return any(changed)
 
@@ -69,7 +69,7 @@ def _labels(axes: Axes) -> list[tuple[float, Any]]:
 
 
 def _apart(axes: Axes) -> set[float]:
-    """Returns the places of the labels to keep: the first, and each later one that is to the right of those kept."""
+    """Returns the places of the labels to keep: the first, and each later one that leaves a gap after those kept."""
     kept: set[float] = set()
     end = -math.inf
     for at, box in _labels(axes):

@@ -153,7 +153,7 @@ def _axis(label: str, log: bool, limits: Sequence[float], ticks: Sequence[tuple[
 
 
 def _colour(given: str | None, place: int) -> str:
-    """Returns the CSS variable for one of the style's colours; other colours are unchanged."""
+    """Returns the CSS variable for a style colour, by `place` if none is given; other colours are unchanged."""
     if given is None:
         return f"--c{place % len(style.COLOURS)}"
     named = {colour: f"--c{n}" for n, colour in enumerate(style.COLOURS)}

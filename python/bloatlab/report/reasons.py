@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: Minimum length, in characters, of a shared ending that is replaced by a reference to an explanation. The reference is
-#: about as long, so replacing a shorter ending would save nothing.
+#: Minimum length, in characters, of a shared ending that is replaced by a reference to an explanation. Replacing a
+#: shorter ending would save little.
 LEAST = 40
 
 #: Maximum fraction of digits in a shared ending. Text with more digits contains measured values, which belong to a

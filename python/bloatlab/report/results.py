@@ -45,7 +45,7 @@ _TITLES = {
 }
 
 
-#: The error message for the columns of a report of runs.
+#: The error message if measures are chosen for a report that is not about a sweep.
 NO_COLUMNS = "-c: chooses the measures of a sweep; a report of single runs has all measures"
 
 
@@ -54,7 +54,8 @@ def results_page(paths: Sequence[str | Path], command: str, columns: Sequence[st
 
     `command` is the command line. `columns` has patterns for the measures of a sweep.
 
-    Raises the errors of `subjects`, and `Unfit` (a `ValueError`) for `columns` of single runs, with a one-line message.
+    Raises the errors of `subjects`, and `Unfit` (a `ValueError`) if `columns` is given for single runs or has a
+    pattern without a match. The message is one line.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):
@@ -105,7 +106,7 @@ def _basis(runs: Sequence[Run]) -> str:
 
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
-    """Makes the answer at the top of the page: the headline, and the scores.
+    """Makes the answer at the top of the page: the headline, a figure, the scores and the grades.
 
     The scores of several runs are in a table with one row per score and one column per run.
     """

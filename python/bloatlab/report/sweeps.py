@@ -27,7 +27,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A measure, with its value at every grid point."""
+    """A measure, with its average at every grid point where it is finite."""
 
     name: str
     at: Mapping[Place, OverSeeds]
@@ -106,7 +106,7 @@ def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame], columns: Sequence
 
 
 def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
-    """Returns the ranges of the first two measures that the axes change noticeably."""
+    """Returns a sentence with the ranges of the first two noticeably changed measures, or that there are none."""
     noticed = [m for m in found if m.noticed]
     if not noticed:
         return "The axes change nothing that a user would notice." if found else "The axes change nothing measured."
@@ -155,7 +155,7 @@ def _along(places: Iterable[Place]) -> int:
 
 
 def _panel(m: Swept, sweep: Sweep, along: int) -> Panel:
-    """Draws a measure's panel, with a series of points for each combination of the values of the axes not along x."""
+    """Draws a measure's panel: one series of points per combination of the other axes' values, at most `MOST_LINES`."""
     ticks = list(dict.fromkeys(place[along] for place in m.at))
     others = dict.fromkeys(place[:along] + place[along + 1 :] for place in m.at)
     ends = [s.middle for s in m.at.values()]

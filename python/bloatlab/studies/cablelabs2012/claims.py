@@ -1,8 +1,8 @@
 """The measured values with which the claims in `claims.toml` are checked.
 
-If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages
-(`without_pages`). The result of this second check is printed beside the claim, but does not change the verdict, which
-is based on the paper's own test cases.
+Some cases with one or five transfers are also run without pages. If a claim about a value of such a case does not hold,
+and the value is not a page time, it is checked again on the run without pages (`without_pages`). The second result is
+printed beside the claim, but does not change the verdict, which is based on the paper's own test cases.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """Returns the maximum over seeds of the number of SYN retries in case D04/21; None if the case was not run.
+    """Returns the maximum over seeds of the SYN retries of one connection in case D04/21; None if it was not run.
 
-    Only seeds in which all retries were at the paper's times are counted. If there is no such seed, the result is 0.
+    In each seed, only the connection with the most retries counts, and only if they were at the paper's times. If no
+    seed has such retries, the result is 0.
     """
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None

@@ -59,9 +59,9 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 #: The functions that `disciplines.toml` can name in `over` and `better`.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
-#: Headings that span several columns of a table: each names the bulk traffic of the cases below, and is followed by the
-#: number of columns that it spans. The first column contains the disciplines, the others the nine cases. Below these
-#: headings, each case has its own heading with its number and its round trip.
+#: Headings for the columns of a table, each with the number of columns that it spans. They name the bulk traffic of the
+#: cases. The first is empty, because its column contains the disciplines. Below, each case has its own heading: its
+#: number and, except for case 1, its round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 

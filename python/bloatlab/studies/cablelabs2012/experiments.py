@@ -1,9 +1,9 @@
 """Additional runs: experiments that CableLabs 2012 mentions but does not report, and tests of points it leaves open.
 
-`tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with a different
-interpretation of the paper, mostly in one point, and is judged by the rules of the study. If a value of the study
-differs from the published one, the readings that could explain the difference are run (`rules.EXPLANATIONS`). The
-experiments that are not readings have no published values; each prints a table of our values.
+`tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* is a different interpretation of the
+paper, usually of one point. As an experiment, it runs all 27 cases and is judged by the rules of the study. If a value
+of the study differs from the published one, the readings that could explain the difference are run for the cases in
+question (`rules.EXPLANATIONS`). The other experiments have no published values; each prints a table of our values.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
 _FIELDS = {field.name for field in fields(Setup)}
 
-#: For a free parameter, selects the cases with which its other values are tried, because it matters there. A parameter
-#: not listed is tried with all cases of the experiment.
+#: For a free parameter, a function that selects the cases in which the parameter matters. The parameter's alternative
+#: values are tried only in these cases. Parameters not listed here are tried in all cases of the experiment.
 MATTERS = {
     "cbr_size": lambda case: case.number == 6,
     "bulk_initial_window": lambda case: case.number != 1,
