@@ -154,8 +154,11 @@ def test_bad_input_is_one_line(ran: Path, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "study").mkdir()
     for name in ("scorecard.json", "report.html"):
         (tmp_path / "study" / name).write_text("{}")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "compare.json").write_text("[]")
+    cell = {"case": "a", "quantity": "b", "unit": "", "simulated": 1.0, "live": "x", "allowed": 0.0, "agrees": None}
+    damaged = json.dumps({"cells": [cell], "invalid": {}, "summary": {"seeds": 1}})
+    for name, text in (("broken", "[]"), ("damaged", damaged)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "compare.json").write_text(text)
     out = ["-o", str(tmp_path / "x.html")]
     for arguments, words in (
         ([str(tmp_path / "none"), *out], "none"),
@@ -163,6 +166,7 @@ def test_bad_input_is_one_line(ran: Path, tmp_path: Path, capsys: pytest.Capture
         ([str(ran / "plain"), "-o", str(tmp_path / "x.pdf")], "ends in .html"),
         ([str(tmp_path / "study"), *out], "study's folder, and has a report already"),
         ([str(tmp_path / "broken"), *out], "not a comparison written by bloatlab"),
+        ([str(tmp_path / "damaged"), *out], "not a comparison written by bloatlab"),
         ([str(ran / "plain"), str(ran / "grid.csv"), *out], "table of many runs"),
         ([str(tmp_path), *out], "not a result folder"),
         ([str(ran / "plain" / "summary.json"), *out], "not a table of a sweep"),

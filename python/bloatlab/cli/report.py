@@ -1,6 +1,5 @@
 """`bloatlab report`: writes results as an HTML page."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -72,5 +71,7 @@ def _page(results: tuple[Path, ...], words: str, columns: tuple[str, ...]) -> Pa
 def _comparison(place: Path, words: str) -> Page:
     try:
         return compared_page(reading(place, lambda: opened(place)), words)
-    except (KeyError, TypeError, json.JSONDecodeError):
+    except BadInput:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise BadInput(f"{place / COMPARED}: is not a comparison written by bloatlab") from None
