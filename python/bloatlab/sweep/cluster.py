@@ -3,10 +3,11 @@
     with Client("tcp://10.0.0.1:8786") as client:
         gather(points, measure, store=store, executor=Dask(client))
 
-A batch takes about half a second, so that even 10 ms runs are worth sending; the last batches are smaller, so that
-all workers finish together. Any worker may run a batch, and a batch may run more than once, because Dask gives the
-batch of a dead worker to another worker. A worker with a different build runs nothing, and gets no more batches. `done`
-is called in this process, with the index of each point, so results do not depend on the worker that computed them.
+Short runs are sent in batches of about half a second, so that even 10 ms runs are worth sending. The last batches are
+smaller, so that all workers finish together. Any worker may run a batch, and a batch may run more than once, because
+Dask gives the batch of a dead worker to another worker. A worker with a different build runs nothing, and gets no more
+batches. `done` is called in this process, with the index of each point, so results do not depend on the worker that
+computed them.
 
 Needs the extra `cluster` (dask, distributed).
 """
