@@ -1,7 +1,7 @@
-"""Makes tables for people to read from the summary of a run.
+"""Makes readable tables from the summary of a run.
 
-A table is printed if the run has data for it, and a column if any of its rows has a value. The same numbers are in
-`summary.json` under the same names; docs/results.md explains them.
+A table is printed if the run has data for it, and a column if any of its rows has a value (for some columns, a value
+other than 0). docs/results.md explains the numbers of a summary.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     from bloatlab.lazy import pl
 
-#: The summary of a link or an application.
+#: The summary of a run, or the part of it for a row of a table, such as a link or an application.
 Of = Mapping[str, Any]
 
 
@@ -45,7 +45,7 @@ class _Field:
     some: bool = False
 
     def value(self, of: Of) -> float | str | None:
-        """Returns this column's value for a link or an application: a scaled number, a string, or None if missing."""
+        """Returns this column's value from the data of a row: a scaled number, a string, or None if missing."""
         found = value_at(of, self.path)
         return found if found is None or isinstance(found, str) else float(found) * self.scale
 
@@ -55,9 +55,9 @@ class _Field:
 
 
 def headline(result: Result) -> str:
-    """Describes the run in one line: its name, seed and duration, why a live run is invalid, and its grade and basis.
+    """Describes the run in one line: its name, seed, duration, and grade with the delay or RPM that determines it.
 
-    The reason is left out for a valid run, and the grade and its basis for a run without a grade.
+    For an invalid live run, the line also says why it is invalid. Without a grade, the line has no delay or RPM.
     """
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
@@ -177,10 +177,10 @@ def frame(
     """Makes one flat frame of summaries: one row per run, per link (`per="link"`) or per application (`"app"`).
 
     `results` are results or result folders; a mapping gives each a name. The columns are `run` (this name; without a
-    mapping, the name of the folder or scenario), `seed` and `scenario_hash`, then every number of the summary by its
-    dotted path (docs/results.md). With rows per link or application, a column contains the name of the link or
-    application, and paths begin below this name. Missing values are null. Raises `ResultError` for a folder that is not
-    a result.
+    mapping, the name of the folder or scenario), `seed` and `scenario_hash`, then every number and flag of the summary
+    by its dotted path (docs/results.md). With rows per link or application, the column `link` or `app` contains its
+    name, and a column `kind` the kind of application; paths begin below the name. Missing values are null. Raises
+    `ResultError` for a folder that is not a result.
     """
     from bloatlab.sweep import grid_file  # noqa: PLC0415  `bloatlab run` must not load the sweep module
 

@@ -408,7 +408,7 @@ class Results:
 
 
 def _verdict(results: Results) -> Answer:
-    """Makes the default answer: the number of published values and claims that hold."""
+    """Makes the default answer: how many published (or else judged) values agree, and how many claims hold."""
     card, claims = results.scorecard, count(results.claims)
     share, what = share_of("published values", card.cells), "published values"
     if not share.cells:

@@ -23,7 +23,7 @@ TONES: dict[Verdict, Tone] = {
     Verdict.UNJUDGED: "muted",
 }
 
-#: A verdict in one character.
+#: The mark of each verdict: a character, or nothing.
 MARKS = {
     Verdict.WITHIN: "✓",
     Verdict.OUTSIDE: "✗",
@@ -45,7 +45,7 @@ def verdict_with_reason(cell: Cell) -> str:
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
-    """Makes a table cell with our value in the colour of its verdict; adds the verdict as a word unless it is muted."""
+    """Makes a table cell with our value in the colour of its verdict; unless the colour is muted, adds the verdict."""
     word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
     return TextCell(text, TONES[cell.verdict], hint, word)
 
@@ -56,7 +56,7 @@ def verdict_cell(cell: Cell) -> TextCell:
 
 
 def median_cell(runs: Runs, key: str, measure: str, digits: int) -> TextCell:
-    """Makes a table cell for a measure's median over seeds, with its central 80 % as the hint."""
+    """Makes a table cell with the median of a measure over seeds, or "-". The hint, if any, is the central 80 %."""
     ours = over_seeds(runs, key, measure)
     if ours is None:
         return TextCell("-", "muted")
@@ -92,7 +92,10 @@ def seeds(card: Scorecard) -> str:
 
 
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
-    """Makes the facts at the top of a page: shares within tolerance, claims that hold, and number of simulations."""
+    """Makes the facts at the top of a page: shares within tolerance, claims that hold, and number of simulations.
+
+    If the runs prove nothing, only the number of simulations is shown.
+    """
     paper = count(claims)
     made = Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case")
     if card.proves_nothing:
@@ -123,9 +126,9 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """Makes a table with one row per goal, and one row for the paper's claims.
+    """Makes a table with one row per goal, and one row for the paper's claims, if any were checked.
 
-    In a study without goals, all judged values are one goal.
+    In a study without goals, one row for all judged values replaces the goals.
     """
     rows: list[list[TextCell]] = []
     for of in card.goals:
@@ -169,7 +172,7 @@ SHARES = "Cells within tolerance"
 
 
 def shares_table(card: Scorecard) -> TextTable:
-    """Makes a table of the study's goals, then of the shares for each of the paper's tables and metrics."""
+    """Makes a table of the shares within tolerance: by goal, then by table and by metric of the paper."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
     rows = [_share_row(of) for of in (*card.goals, *tables, *by_metric(card.cells).values())]
     note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."
@@ -207,7 +210,7 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
 
 
 def _not_judged(claim: Checked) -> str:
-    """Returns why a claim without a verdict has none, as a word."""
+    """Returns the reason why a claim has no verdict: "not run", "not tested" or "not judged"."""
     if claim.ours == NOT_RUN:
         return NOT_RUN
     return str(Verdict.UNTESTED if claim.ours.startswith(NO_VALUE) else Verdict.UNJUDGED)

@@ -1,7 +1,8 @@
 """Finds the warm-up of each grid point: `[set] "record.warm_up" = "auto"`.
 
 Each point is run once without a warm-up, with the first seed; MSER-5 finds the time at which the run becomes steady
-(`warm_up.find`). All seeds of the point are then run with that warm-up. Grid points may have different warm-ups.
+(`warm_up.find`), or half of the run if it never does. All seeds of the point are then run with that warm-up. Grid
+points may have different warm-ups.
 """
 
 from collections.abc import Mapping

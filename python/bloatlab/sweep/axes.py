@@ -49,7 +49,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 #: Matches `write --set PATH=VALUE` at the end of a message. A grid file needs another form of this advice.
 _AS_SET = re.compile(r"write --set '([^=]+)=(.*)'$")
 
-#: A point of a sample: a value for each sampled axis.
+#: A name and a value for each axis of a group: the sampled axes, zipped axes, or a single axis.
 _Drawn = tuple[tuple[str, Any], ...]
 
 
@@ -61,8 +61,8 @@ class GridError(InputError):
 class Between:
     """A range of values for an axis, from `low` to `high`. Each point of a sample has a value drawn from this range.
 
-    `ends` holds the two ends in the form in which points contain them: as in the grid file, or as floats if both ends
-    are plain numbers and not both are whole.
+    `ends` holds both ends as the grid points contain them: as in the grid file, or as floats if both ends are plain
+    numbers and not both are whole.
     """
 
     low: Amount
@@ -144,8 +144,9 @@ class Axes:
     def refuse(self, sets: Sequence[Override], kind: str, *, before: bool = False) -> None:
         """Raises `GridError` if `sets`, overrides for all runs, contain the seed or undo what an axis varies.
 
-        By default, these overrides apply after those of the axes. With `before`, they apply first, so an axis may
-        change a part of their values. The message begins with `kind`, which says where the overrides come from.
+        By default, these overrides apply after those of the axes. With `before`, they apply first; then an axis may
+        change a part of their values, but must not replace a whole value. The message begins with `kind`, which says
+        where the overrides come from.
         """
         for path, _ in sets:
             if same(path, "seed"):
@@ -175,7 +176,7 @@ def _in_grid(line: str, axes: Sequence[str], last: Sequence[Override]) -> str:
 
 
 def _as_text(path: str) -> str:
-    """Returns why values inside a queue in tc's syntax cannot be set later, and the remedy."""
+    """Returns an error text: values inside a queue in tc's syntax cannot be set later. Includes the remedy."""
     return f"gives {path} as text with parameters; write a table there, such as {{ codel = {{ ecn = true }} }}"
 
 
@@ -451,7 +452,7 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
 
 
 def _can_equal(value: str, right: str) -> bool:
-    """Returns whether a condition may compare these two: they are the same text, or amounts that can be compared."""
+    """Returns whether `value` could equal `right`: they are the same text, or amounts that can be compared."""
     mine, theirs = read_amount(value), read_amount(right)
     return value == right or (mine is not None and theirs is not None and mine.comparable(theirs))
 

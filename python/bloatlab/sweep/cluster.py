@@ -1,12 +1,13 @@
-"""Runs on many machines: batches of runs go to the workers of a Dask cluster, which report their build's fingerprint.
+"""Sends batches of runs to the workers of a Dask cluster. Each worker reports the fingerprint of its build.
 
     with Client("tcp://10.0.0.1:8786") as client:
         gather(points, measure, store=store, executor=Dask(client))
 
-A batch takes about half a second, so that even 10 ms runs are worth sending; the last batches are smaller, so that
-all workers finish together. Any worker may run a batch, and a batch may run more than once, because Dask gives the
-batch of a dead worker to another worker. A worker with a different build runs nothing, and gets no more batches. `done`
-is called in this process, with the index of each point, so results do not depend on the worker that computed them.
+Short runs are sent in batches of about half a second, so that even 10 ms runs are worth sending. The last batches are
+smaller, so that all workers finish together. Any worker may run a batch, and a batch may run more than once, because
+Dask gives the batch of a dead worker to another worker. A worker with a different build runs nothing, and gets no more
+batches. `done` is called in this process, with the index of each point, so results do not depend on the worker that
+computed them.
 
 Needs the extra `cluster` (dask, distributed).
 """
@@ -124,8 +125,8 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
 
 #: Settings of local workers. The profiler, which samples a hundred times a second, is off. Event loops and memory are
 #: checked once a second, because at Dask's default intervals, 20 and 100 ms, these checks take 5 % of a core. By
-#: default, Dask gives up on a lost worker whose replacement does not start within 15 s. The limit here gives the
-#: replacement time to start on a slow machine.
+#: default, Dask gives up on a lost worker whose replacement does not start within 15 s. On a slow machine, this is too
+#: short, so here Dask never gives up in practice.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -214,7 +215,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
 
 
 def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
-    """Reports a run's progress to the scheduler once a second; stops a run that is no longer wanted."""
+    """Returns a function that reports a run's progress, at most once a second, and stops a run no longer wanted."""
     last = time.monotonic()
 
     def report(fraction: float) -> None:

@@ -6,7 +6,8 @@ axes. RSS is the residual sum of squares of a model.
     of an axis           RSS(mains without it) - RSS(mains)
     of two axes          RSS(mains) - RSS(mains and these two together)
     seeds                sum (y - mean of its grid point)^2
-    rest                 RSS(pairs) - seeds: interactions of three or more axes, and deviations from a parabola
+    rest                 RSS(pairs) - seeds: interactions of three or more axes, pairs too large for the model, and
+                         deviations from a parabola
 
 Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. Axes that vary together
 (`zipped`) count as one axis. With filters or samples, axes depend on each other and the sum may differ, because the
@@ -61,8 +62,8 @@ def effects(
 ) -> list[Effect]:
     """Returns the sources of the variance of `column`: the axes, then pairs of axes, "rest" and "seeds".
 
-    The list is empty if `column` has no finite values, or `column` or every axis is constant. `frame` has one row per
-    run, as returned by `Gathered.frame()`; `sampled` names the sampled axes, and `zips` holds the groups of zipped
+    The list is empty if `column` has no finite values or is constant, or if every axis is constant. `frame` has one row
+    per run, as returned by `Gathered.frame()`; `sampled` names the sampled axes, and `zips` holds the groups of zipped
     axes. Axes that vary together (`together`) are one source, named "first axis, second axis".
     """
     runs = frame.filter(pl.col(column).is_not_null() & pl.col(column).cast(pl.Float64).is_finite())

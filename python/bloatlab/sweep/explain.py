@@ -18,7 +18,7 @@ from bloatlab.sweep.pool import Cancelled, Point
 from bloatlab.sweep.progress import silent
 from bloatlab.sweep.store import Store
 
-#: Number of trials, evenly spread over the runs, and the maximum time that a trial may take in s.
+#: Maximum number of trials, which are spread evenly over the runs, and the time in s after which a trial is stopped.
 TRIALS, TRIAL_SECONDS = 8, 0.4
 
 #: The fractional parts of the multiples of this number are spread evenly, and do not repeat.
@@ -27,7 +27,7 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate for a sweep. Of its `runs`, `kept` are already stored, and `warm_ups` serve only to find a warm-up.
+    """An estimate for a sweep of `runs` runs: `kept` are already stored, and `warm_ups` serve only to find warm-ups.
 
     `seconds` is the mean duration of a whole run, estimated from `tried` trials of runs that are not stored. `in_turn`
     is the share of the time that runs with Python code take. They hold the GIL, so they run one at a time in a process.

@@ -2,8 +2,8 @@
 
 The version of bloatlab does not change with every edit, so files are hashed: the core's file, the source of the modules
 that contain the reducing functions, and the source of all modules that these import, except libraries. For libraries,
-only the versions of Python, polars and numpy are hashed. Hashed, too, are the values in a function's closure, its
-defaults, and the constants and functions of its own module that it reads, because a program can change these.
+only the versions of Python, polars and numpy are hashed. A program can change the values in a function's closure, its
+defaults, and the constants and functions of its own module that it reads, so these are also hashed.
 
 Three things are not hashed: data files that a reducing function reads; the lists, tables and objects of its module; and
 the variables of other modules. When one of these changes, give the `Measure` a new `version`.
@@ -147,7 +147,7 @@ def _named(function: Any, found: dict[FunctionType, bool], module: dict[str, Any
 
 
 def _globals(function: FunctionType, found: dict[FunctionType, bool]) -> Iterator[str]:
-    """Describes the variables of its module that a user's function reads; adds functions of this module to `found`."""
+    """Describes the variables that a user's function reads from its module; adds this module's functions to `found`."""
     module = function.__globals__
     home = str(module.get("__name__"))
     if home.partition(".")[0] != _OWN:  # programs do not change bloatlab's own variables
@@ -164,7 +164,7 @@ def _loaded(code: CodeType) -> set[str]:
 
 
 def _plain(value: Any, found: dict[FunctionType, bool], module: dict[str, Any] | None = None) -> Any:
-    """Describes a value as text and lists. Raises `Unsure` for an object.
+    """Describes a value as text, lists and tables. Raises `Unsure` for an object.
 
     With `module` (the variables of a user's module), only constants and functions are described, and functions of other
     modules only by name. For other values, which a run can change, the result is None.

@@ -121,12 +121,12 @@ def gather(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Gathered[Key]:
-    """Measures every point: takes results from `store`, runs all others, and stores each run as soon as it is complete.
+    """Measures every point: takes stored measures from `store`, runs the other points, and stores each when complete.
 
-    Points with equal scenarios and seeds are run once. If several runs have the same beginning, it is simulated once
-    for all of them (`pasts`), unless `measure` has `trace` or `run`. Ctrl-C raises `Interrupted`, a failure `RunError`
-    (in a user's class `ClassFailed`), and a full disk or a lost scheduler `Stopped`. Complete runs are stored in any
-    case, and the same call continues with the other runs. `jobs` is for the local executor only.
+    Points with equal scenarios and seeds are run once. If several runs have the same beginning, each process simulates
+    it only once (`pasts`), unless `measure` has `trace` or `run`. Ctrl-C raises `Interrupted`, a failure `RunError` (in
+    a user's class `ClassFailed`), and a full disk or a lost scheduler `Stopped`. If the call is
+    repeated, runs that are already stored are not made again. `jobs` is for the local executor only.
     """
     run_all = executor or Threads(jobs)
     shelf = _shelf(measure, store)

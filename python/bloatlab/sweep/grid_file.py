@@ -48,7 +48,7 @@ _KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "
 
 @dataclass(frozen=True)
 class GridFile:
-    """The content of a grid file: the grid, the columns to show, and the precision of their means.
+    """The content of a grid file: the grid, the columns to show, and the precision that some means must reach.
 
     `sampled` names the sampled axes, `zips` the groups of zipped axes. With `find_warm_up`, the warm-up of each grid
     point must be found first (`auto_warm_up`); until then, the scenarios of `grid` have no warm-up.
@@ -63,7 +63,7 @@ class GridFile:
 
 
 def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> GridFile:
-    """Loads the grid in the file `path`, with overrides for every scenario; `seeds` replaces the number of seeds.
+    """Loads the grid in the file `path`, with overrides for every scenario; `seeds` replaces the file's `seeds`.
 
     Raises `GridError`, `ScenarioError` for an invalid grid point, and `OSError` or `UnicodeDecodeError` if the file or
     its scenario cannot be read.
@@ -83,9 +83,9 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
 def _refuse_idle(grid: Grid, source: str = "") -> None:
     """Raises `GridError` for an axis whose values never change the scenario, for example if another axis undoes them.
 
-    A parameter of a workload and the values of the scenario that it determines have different names, so comparing paths
-    does not find this. In most grids, the first two points that differ only on the axis have different scenarios, which
-    ends the search. Raises `ScenarioError`.
+    Comparing paths cannot find such an axis, because a parameter of a workload has another name than the values of the
+    scenario that it determines. In most grids, the first two points that differ only on the axis have different
+    scenarios, which ends the search. Raises `ScenarioError` for an invalid grid point.
     """
     for n, axis in enumerate(grid.axes):
         first: dict[tuple[Any, ...], tuple[Any, str]] = {}

@@ -2,7 +2,7 @@
 
     record = newline, "RUN" | length of the run (4 bytes, little-endian) | its SHA-256 (first 16 bytes) | the run
 
-A killed process leaves complete records and perhaps the beginning of a record, which is ignored. A writer holds an
+A killed process leaves complete records and perhaps the beginning of a record, whose run is lost. A writer holds an
 exclusive `flock` on its file. The kernel releases the lock when the process ends, even if it is killed. Then any
 process may move the runs into a part (see `parquet`). Space is reserved ahead of the runs, so a full disk is noticed
 while there is still room for the runs in progress.

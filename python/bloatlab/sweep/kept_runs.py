@@ -2,8 +2,8 @@
 
 Such a file is called a part. It is a table with one row per run. Its columns are `run.hash` (of the scenario with its
 seed), `run.seed`, `run.name`, `run.written` (seconds since 1970), `run.scenario` (canonical JSON), then each measure,
-and each stored frame as a list of structs under `frame.NAME`. Runs whose measures differ in name or type go into
-different parts, so that values keep their types.
+and each stored frame as a list of structs under `frame.NAME`. Runs whose measures or frames differ in name or type go
+into different parts, so that values keep their types.
 """
 
 import io
@@ -78,8 +78,8 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
 def packed(kept: Kept) -> bytes:
     """Packs a run into bytes.
 
-    The bytes are the hash of the scenario; then, as compressed JSON, the scenario, the time of writing and the row of
-    values; then the frames as Parquet.
+    The bytes are the hash of the scenario and the length of the JSON; then, as compressed JSON, the scenario, the time
+    of writing, the row of values and the length of each frame; then the frames as Parquet.
     """
     frames = {name: parquet(frame, statistics=False) for name, frame in kept.measured.frames.items()}
     about = [kept.scenario, kept.written, dict(kept.measured.row), {k: len(v) for k, v in frames.items()}]
@@ -104,7 +104,7 @@ def unpacked(data: bytes) -> Kept:
 
 
 def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
-    """Makes the part tables for these runs. Runs whose measures have the same names and types share a table."""
+    """Makes the tables of new parts. Runs whose measures and frames have the same names and types share a table."""
     shapes: dict[Any, list[_Shape]] = {}
     for run in kept:
         frames = [(name, *frame.schema.items()) for name, frame in run.measured.frames.items()]

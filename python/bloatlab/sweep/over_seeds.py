@@ -1,7 +1,7 @@
 """Computes statistics over the seeds of a sweep: confidence intervals, and differences from a baseline.
 
-`alike` counts the grid points at which all seeds give the same measures. `frame` is always the table returned by
-`Gathered.frame()`: it has one row per run, with the axes, `seed`, `scenario_hash` and the measures.
+`alike` counts the grid points at which all seeds give the same measures. Most functions receive as `frame` the table
+that `Gathered.frame()` returns: it has one row per run, with the axes, `seed`, `scenario_hash` and the measures.
 """
 
 import math
@@ -40,7 +40,7 @@ def intervals(
 ) -> pl.DataFrame:
     """Makes a table with a row for each grid point and each of `columns`.
 
-    A row has n, mean, sd, cv and median, and two 95 % intervals of the mean, which are computed in two ways.
+    A row has n, mean, sd, cv (sd / |mean|) and median, and two 95 % intervals of the mean: Student's t and bootstrap.
 
     With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline and
     both 95 % intervals of this difference, over the seeds for which both runs have a value. Raises `ValueError` for an
@@ -96,8 +96,8 @@ def differences(
 ) -> list[Against]:
     """Returns the mean difference of `column` from the baseline `against`, such as "queue=codel", at each grid point.
 
-    `zips` are the groups of zipped axes. The grid points of the baseline itself are left out. Raises `ValueError` with
-    one line for an unknown axis or value.
+    `zips` are the groups of zipped axes. Grid points of the baseline itself, and those without a pair of values, are
+    left out. Raises `ValueError` with one line for an unknown axis or value.
     """
     found = paired(frame, axes, column, against, zips=zips)
     return [

@@ -9,7 +9,7 @@ give that value:
     link.up.queue = "codel",                            then  link.up.queue.codel.target = "5ms"    adds to it
     link.up.queue = "codel target 10ms",                then  link.up.queue.codel.ecn = true        counts as replacing
 
-The last is always refused, because tc's keywords may have other names than the parameters that they set.
+The last counts as replacing, whatever it sets, because tc's keywords may have other names than the parameters.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def contains(outer: str, inner: str) -> bool:
 
 
 def same(path: str, other: str) -> bool:
-    """Returns whether two paths are the same, although the quotes of their keys may differ."""
+    """Returns whether two paths have the same keys, with or without quotes."""
     return _keys(path) == _keys(other)
 
 

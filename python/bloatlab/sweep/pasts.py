@@ -5,9 +5,9 @@
     2mbit         at 30 s: rate = "2mbit"            simulated once, and each of the runs continues
     late          at 40 s: rate = "1mbit"            from its end.
 
-`_core.timeline` (crates/sim/src/past.rs) lists the actions in a run and their times. Runs whose actions are equal until
-some time form a tree, whose inner nodes are pasts. A result has the same bytes as if the run had been simulated from
-the start, so stores, hashes and tables do not depend on whether a past was shared.
+`_core.timeline` (crates/sim/src/past.rs) lists the actions in a run and their times. Runs share a past if their actions
+are equal until some time. Pasts may continue other pasts, so they form trees. A result has the same bytes as if the run
+had been simulated from the start, so stores, hashes and tables do not depend on whether a past was shared.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Past:
 def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
     """Returns the scenarios' indices in the order to run them, each with the longest shared past, if any.
 
-    Scenarios that share a past form a group and are run one after another. Groups are run in the order of the smallest
+    Scenarios that share a past form a group and follow each other in this order. Groups have the order of the smallest
     index in each group.
     """
     beginning = functools.cache(_beginning)  # most runs differ only in their seeds

@@ -103,7 +103,7 @@ def cases() -> list[Case]:
 def quick() -> list[Case]:
     """Returns the cases for a quick look: two TCPs with three loads and two considerations.
 
-    The loads are none, one TCP transfer, and five TCP transfers beside 1 Mbit/s of UDP.
+    The bulk traffic is none, one TCP upload, or five TCP uploads beside 1 Mbit/s of UDP.
     """
     return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
 
@@ -162,7 +162,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _set_line(links: dict[str, Any], line: Equipment) -> None:
-    """Replaces the 2012 modem, or puts a router in front of it."""
+    """Replaces the 2012 modem, or puts a router in front of it, if `line` is not the 2012 modem alone."""
     match line:
         case Equipment.MODEM_2012:
             return
@@ -199,7 +199,7 @@ def _shaped(line: Equipment, mbit: float) -> dict[str, Any]:
 
 
 def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
-    """Adds the applications of the consideration `what`, or changes existing ones, such as the number of uploads."""
+    """Adds the applications of `what`, or changes keys of existing ones, such as the number of uploads."""
     for name, app in toml("today", "considerations.toml")[what.name].items():
         apps[name] = apps.get(name, {}) | app
     if what is Consideration.SHORT:

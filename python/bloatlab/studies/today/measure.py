@@ -1,4 +1,4 @@
-"""Reduces a run to the measures of the call, pages, game and uploads, and to other values that `laws.toml` bounds."""
+"""Reduces a run to measures of its applications and of the upstream link, and to a count of missing packets."""
 
 from __future__ import annotations
 

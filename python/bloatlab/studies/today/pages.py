@@ -1,6 +1,6 @@
 """The study's tables, figure and answer.
 
-One table compares equipment and TCPs by their medians over all loads, others show each load or each consideration.
+One table compares equipment and TCPs by medians over loads 2 to 9. Others show each load, or each consideration.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _with_interval(s: Spread, digits: int) -> str:
 def lines_table(runs: Runs) -> TextTable:
     """Makes a table with one row for each equipment and TCP, and one column per measure.
 
-    A cell contains the median over the loads, with the median's interval over seeds in brackets.
+    A cell contains the median over loads 2 to 9 and over seeds, with the central 80 % of seeds in brackets.
     """
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Equipment for stack in Stack):
@@ -141,11 +141,11 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
-    """Returns a sentence about the best equipment, on which the game's delay with the worst TCP is smallest.
+    """Returns a sentence about the best equipment: the one on which the game's longest delay is shortest.
 
-    The sentence gives the range of each measure over the TCPs. It adds that the queue matters more than TCP if the
-    game's smallest delay on the 2012 modem, over the TCPs of today, is more than twice its largest delay on the best
-    equipment.
+    The longest and shortest delays are those over today's TCPs. The sentence gives the range of each measure over these
+    TCPs. If even the shortest delay on the 2012 modem is more than twice the longest delay on the best equipment, the
+    sentence adds that the queue matters more than TCP.
     """
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Equipment.MODEM_2012, {})

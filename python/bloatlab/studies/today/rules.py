@@ -1,4 +1,4 @@
-"""The bounds that hold on any equipment. They are closed forms and identities, because no published values exist.
+"""The bounds that check the runs. They are closed forms and identities, because no published values exist.
 
 `rules.md` derives the bounds. `laws.toml` contains one table per bound: the cases in which it holds, a measure, its
 unit and its accepted values.
@@ -131,9 +131,9 @@ def _cell(law: Law, runs: Runs) -> Cell | None:
 
 
 def over_loads(runs: Runs, line: Equipment, stack: Stack, measure: str) -> Spread | None:
-    """Takes the median over the loads for each seed, and returns the spread of these medians over the seeds.
+    """Takes the median over loads 2 to 9 for each seed, and returns the spread of these medians over the seeds.
 
-    Returns None if no load was run.
+    Returns None if none of these loads was run.
     """
     of = [runs[key] for n in LOADED if (key := Case(line, stack, n).key) in runs]
     medians = [spread([rows[seed][measure] for rows in of]).median for seed in range(min(map(len, of), default=0))]

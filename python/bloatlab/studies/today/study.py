@@ -1,4 +1,4 @@
-"""The study: its runs, the laws that hold in them, its tables and figures."""
+"""The study: its runs, the bounds that check them, its tables and figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _considerations(results: Results) -> list[TextTable]:
     return [pages.game_table(runs), *(table for table in made if table.rows)]
 
 
-#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
+#: For each section of the page except the figures, the function that makes the section's blocks, by its anchor.
 BLOCKS: Mapping[str, Blocks] = {
     "lines": lambda results: [pages.lines_table(results.runs)],
     "loads": lambda results: [pages.loads_table(results.runs, *of) for of in LOADS],
