@@ -179,7 +179,7 @@ class Cell:
 
     @property
     def within(self) -> bool | None:
-        """Whether the value is within tolerance; None if not judged."""
+        """True for the verdict within, False for outside, None for all others."""
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def unjudged(self) -> Cell:

@@ -45,7 +45,7 @@ def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
 
 
 def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
-    """Returns a table of cases with the slides' workload; `voice` adds the voice call columns."""
+    """Returns a table of cases on the slides' network; `voice` adds columns for voice calls."""
     columns, groups = ([*COLUMNS, *VOICE], [*_GROUPS, ("", 3)]) if voice else (COLUMNS, _GROUPS)
     return tables.medians_table(title, runs, cases, columns, note=note, groups=groups)
 

@@ -6,7 +6,7 @@ Each row has a rule: in `readback.csv` for most parameters, below for peak rates
 
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
-parameter       an input of our scenario; our value is read back from that scenario; not counted
+parameter       an input of our scenario; our value is read back from that scenario; counted only if it differs
 not tested      no run or computation tested it; not counted
 
 The explanations for statements that differ were written after the runs. Each explanation names a cause and the
@@ -205,8 +205,8 @@ RULES: Mapping[tuple[str, str], Rule] = {
 class Explanation:
     """A cause, and the statements that it explains; `case` and `metric` are shell patterns that select the statements.
 
-    The cause counts as an explanation only if the `values` measured by `experiment` support it. As in a claim, `holds`
-    decides this from the values, and `ours` formats them.
+    The cause counts as an explanation only if `values` support it. Most of them are measured by `experiment`. As in a
+    claim, `holds` decides this from the values, and `ours` formats them.
     """
 
     case: str
