@@ -56,9 +56,10 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """Removes what shows verdicts from a section, for runs that prove nothing.
+    """Removes the verdicts from a section, for runs that prove nothing.
 
-    This is the colours of verdicts, the table of shares, and the table of values outside tolerance.
+    The table of shares and the table of values outside tolerance are left out; other tables lose the colours good and
+    bad.
     """
     blocks: list[Block] = []
     for block in section.blocks:
@@ -104,8 +105,8 @@ def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Bl
     """Returns a function that makes the blocks of the section on rules.
 
     The blocks are the paragraphs of `text`, a table of the study's tolerances, a table of the shares of values within
-    tolerance, and the tables made by `more`. For a study without `rules`, the
-    section has only the paragraphs and the tables made by `more`.
+    tolerance, and the tables made by `more`. For a study without `rules`, the section has only the paragraphs and the
+    tables made by `more`.
     """
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:

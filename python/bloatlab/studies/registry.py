@@ -26,7 +26,8 @@ def study(name: str) -> Study:
 def study_in(path: Path) -> Study:
     """Executes a user's file and returns its study.
 
-    Raises `StudyError`, or `OSError` if the file cannot be read.
+    Raises `OSError` if the file cannot be read, and `StudyError` if it fails, does not have exactly one study, or uses
+    the name of one of bloatlab's studies.
     """
     text = path.read_bytes()
     module = ModuleType(f"bloatlab_study_{path.stem}")
@@ -50,7 +51,10 @@ def study_in(path: Path) -> Study:
 
 
 def place(path: Path, error: BaseException) -> str | None:
-    """Returns the line of `path` that raised an error ("mine.py:12"); None if the error was raised elsewhere."""
+    """Returns the innermost line of `path` in the traceback of an error, as in "mine.py:12".
+
+    If the error's traceback has none, those of its causes are searched. Returns None if these have none either.
+    """
     met: BaseException | None = error
     line: int | None = None
     while met is not None and (line := line_in(met, str(path.absolute()))) is None:

@@ -24,7 +24,7 @@ from bloatlab.sweep import At, Point, gather, watch
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, show, wrapped
 
-#: Maximum line width in the closing summary.
+#: Maximum line width of paragraphs in the closing summary.
 WIDTH = 80
 
 
@@ -82,8 +82,8 @@ def _check_files(keys: Iterable[str]) -> None:
 def _check_measures(results: Results) -> None:
     """Raises `StudyError` if a published value or a claim names a measure that no run has or that is not a number.
 
-    If no run has the measure, its name is usually misspelt. NaN means "not measured", which some runs may have, but not
-    all. Cases that were not run are left out.
+    If no run has the measure, its name is usually misspelt. NaN means "not measured". It counts as a number if some run
+    has another value, or if the runs prove nothing. Cases that were not run are left out.
     """
     rows = [row for of in results.runs.values() for row in of]
     known = sorted({name for row in rows for name in row})
@@ -161,15 +161,16 @@ def bind(results: Results) -> None:
     figures/*.svg        the figures, and .png beside each
     scenarios/*.json     resolved scenarios of the first batch, first seed, by case name
     live/CASE/           with --live, each run on kernels, as written by `bloatlab live`
-    provenance.json      machine, time, versions, and the files in figures and scenarios: the only file that differs
-                         between two equal runs
+    provenance.json      machine, time, versions, and the files in figures and scenarios: without --live, the only file
+                         that differs between two equal runs
 
     Figures and scenarios that an earlier run of the study wrote, and that this run does not write, are removed.
     """
     folder = results.options.out
     before = _listed(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    # first, because it says whose folder this is: after Ctrl-C, the same command can be repeated
+    # first, because the command accepts a folder with files only if scorecard.json names the same study: so it can be
+    # repeated after Ctrl-C
     write_json(folder / "scorecard.json", results.as_data())
     (folder / "figures").mkdir(exist_ok=True)
     (folder / "scenarios").mkdir(exist_ok=True)
@@ -213,9 +214,9 @@ def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
 
 
 def report(results: Results, console: Console, *, full: bool = False) -> None:
-    """Prints goals, differences, the answer and the path of the report, in about 20 lines of at most 80 columns.
+    """Prints the number of runs, goals, differences, the answer and the path of the report, in about 20 lines.
 
-    With `full`, all tables are printed first.
+    For runs that prove nothing, the reason replaces goals and differences. With `full`, all tables are printed first.
     """
     card, claims = results.scorecard, results.claims
     for table in _tables(results) if full else ():

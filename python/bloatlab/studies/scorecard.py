@@ -1,13 +1,13 @@
-"""The scorecard of a study: published values and ours, judged by rules fixed before the runs.
+"""The scorecard of a study: published values and ours, judged by the study's rules.
 
     band       the values accepted by a rule for one published value
-    within     a value of ours is within tolerance if it lies in the band of a published value or between the two
-               values of one table cell, or if a published value lies in the interval of our results and this
-               interval is narrower than the band
+    within     a value of ours is within tolerance if it lies in the band of a published value or between the published
+               values of one table cell; with the interval rule, also if a published value lies in the interval of our
+               results and this interval is narrower than the band
     origin     the source: the paper, a textbook, others who repeated the measurement, or this project
 
 A study defines its published values, their bands and any further conditions; this module judges and counts. Only values
-and sentences from the paper itself are counted.
+and claims from the paper itself are counted. But a study without goals has a share of all judged values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_EXPLAINED = "not explained"
 
 
 class Origin(StrEnum):
-    """The source of a value or claim. The reported share of agreement counts only the paper's values and claims."""
+    """The source of a value or claim."""
 
     #: Printed or stated in the paper.
     PAPER = "paper"
@@ -43,13 +43,13 @@ class Verdict(StrEnum):
 
     WITHIN = "within"
     OUTSIDE = "outside"
-    #: The value was used to choose a free parameter.
+    #: The value was used to choose a free parameter, or the study was changed after the result was known.
     CALIBRATION = "calibration"
-    #: The value repeats or combines other values.
+    #: The value repeats or combines other values, or nothing was published.
     DERIVED = "derived"
     #: The value is one of the paper's inputs, used in our scenarios.
     PARAMETER = "parameter"
-    #: No run or computation could test the value; the reason says why.
+    #: No run or computation tested the value; the reason says why.
     UNTESTED = "not tested"
     #: The runs prove nothing, because they are a quick look or have changed values.
     UNJUDGED = "not judged"
@@ -63,7 +63,7 @@ class Band:
     high: float
 
     def __post_init__(self) -> None:
-        if self.low > self.high:  # the lower limit around infinity ("never happened") is NaN
+        if self.low > self.high:  # false for NaN, the lower limit around a published infinity ("never happened")
             raise ValueError(f"a band from {self.low:g} to {self.high:g}: expected the smaller limit first")
 
     @property
@@ -150,10 +150,10 @@ class Finding:
 class Cell:
     """A published table cell and our value.
 
-    `published` contains one value, or the values of two runs; it is empty if the cell contains no number. `bands`
-    contains the accepted values, one band for each published value. `agrees` is the result of the rule, also for
-    calibration cells, which are not counted. It is None for cells that no rule judges (derived, parameter, not tested)
-    and for runs that prove nothing.
+    `published` contains one value, or the values of two runs; it is empty if the cell contains no published number.
+    `bands` contains the accepted values: usually one band for each published value; it may be empty if no rule judges
+    the cell. `agrees` is the result of the rule, also for calibration cells, which are not counted. It is None for
+    cells that no rule judges (derived, parameter, not tested) and for runs that prove nothing.
     """
 
     case: str
@@ -174,12 +174,12 @@ class Cell:
 
     @property
     def counted(self) -> bool:
-        """Whether this is a judged value from the paper; shares count only these values."""
+        """Whether this is a judged value from the paper; goals, and shares by table and metric, count only these."""
         return self.origin is Origin.PAPER and self.within is not None
 
     @property
     def within(self) -> bool | None:
-        """Whether the value is within tolerance; None if not judged."""
+        """True for the verdict within, False for outside, None for all others."""
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def unjudged(self) -> Cell:
@@ -196,8 +196,8 @@ class Cell:
     def as_data(self) -> dict[str, Any]:
         """Returns the values as plain data for JSON.
 
-        Infinite results and limits become null. Several published values become a list; a cell without a finite
-        published value has the printed text instead.
+        Infinite and missing results and limits become null. Several published values become a list; a cell without a
+        finite published value has the printed text instead.
         """
         several = len(self.published) > 1
         number = len(self.published) == 1 and math.isfinite(self.published[0])
@@ -234,7 +234,8 @@ class Scorecard:
     def of_judged(self) -> Share:
         """The share of judged values within tolerance, for a study without goals. Its target is 100 %.
 
-        If no value was judged, the target is missed if a value was not tested; otherwise `met` is None.
+        If no value was judged, `met` is None. But if a value was not tested, the target is missed, unless the runs
+        prove nothing.
         """
         found = share("judged values", (cell.within for cell in self.cells), 1.0)
         untested = any(cell.verdict is Verdict.UNTESTED for cell in self.cells)
@@ -247,7 +248,7 @@ class Scorecard:
 
     @property
     def met(self) -> bool | None:
-        """Whether every goal is reached; None for a run that proves nothing."""
+        """Whether no goal is missed; None if the runs prove nothing."""
         return None if self.proves_nothing else all(share.met is not False for share in self.goals)
 
     def as_data(self) -> dict[str, Any]:
@@ -299,10 +300,9 @@ def symmetric(published: float, tolerance: float) -> Band:
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
     """Judges whether `ours` agrees with at least one published value; there is one band per value.
 
-    If there are several published values, the paper ran one configuration more than once, so the values show the spread
-    of the paper's own results, and our value agrees if it lies between them. With `interval_rule`, a published value
-    inside our interval also agrees, provided that the interval is narrower than the band; rules that say "must" turn
-    this off.
+    Several published values are results of the same configuration, so they show the spread of the paper's own results.
+    Our value also agrees if it lies between them. With `interval_rule`, it also agrees if a published value lies inside
+    our interval, provided that the interval is narrower than the band.
     """
     if any(band.holds(ours.median) for band in bands):
         return Finding(agrees=True, why="within tolerance")

@@ -99,9 +99,9 @@ def _queued(of: Mapping[str, float]) -> float:
 def tcp_series(result: Result) -> pl.DataFrame:
     """Sums the values of all FTP flows in each time bin.
 
-    The sums are the bytes received on the wire (`wire_bytes`), the goodput in bytes, and `byte_ms`, for which each
-    flow's bytes on the wire are multiplied by the flow's mean delay in ms. `weighed` sums the bytes on the wire of only
-    those flows that have a delay in the bin, so that `byte_ms` / `weighed` is the mean delay.
+    `wire_bytes` is the sum of the bytes received on the wire, and `goodput_bytes` that of the goodput. `byte_ms` is the
+    sum of each flow's bytes on the wire times its mean delay in ms. `weighed` sums the bytes on the wire of only those
+    flows that have a delay in the bin, so that `byte_ms` / `weighed` is the mean delay.
     """
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")

@@ -45,7 +45,7 @@ def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
 
 
 def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
-    """Returns a table of cases with the slides' workload; `voice` adds the voice call columns."""
+    """Returns a table of cases on the slides' network; `voice` adds columns for voice calls."""
     columns, groups = ([*COLUMNS, *VOICE], [*_GROUPS, ("", 3)]) if voice else (COLUMNS, _GROUPS)
     return tables.medians_table(title, runs, cases, columns, note=note, groups=groups)
 
@@ -71,7 +71,7 @@ def small_table(runs: Runs) -> TextTable:
 
 # ----------------------------------------------------------------------------------------------------------- figures
 
-#: TCP's rate over time by queue, and the series for each small network.
+#: Time series by name: either TCP's rate by queue, or the series of one small network (`series_small`).
 Frames = Mapping[str, pl.DataFrame]
 
 NAMES = {s.key: s.name for s in SCHEMES}
@@ -80,8 +80,8 @@ NAMES = {s.key: s.name for s in SCHEMES}
 def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[Drawn]:
     """Draws the figures.
 
-    They show TCP's rate over time, the drops of tagged traffic against its latency and against TCP's rate, and Floyd
-    and Jacobson's two FTPs.
+    They show TCP's rate over time, the latency of tagged traffic and TCP's rate against the drops of tagged traffic,
+    and Floyd and Jacobson's two FTPs.
     """
     later = [key for key in NAMES if key not in PAPER]
     return [

@@ -28,7 +28,7 @@ class Ranking:
     """A ranking of two queues: in every seed, `measure` of `low` is below `most` times `measure` of `high`.
 
     If a change to the study was made after the result of this ranking was known, `chosen` describes the change, and the
-    ranking is not judged.
+    ranking is not counted.
     """
 
     low: str
@@ -40,7 +40,7 @@ class Ranking:
     chosen: str = ""
 
     def cell(self, runs: Runs) -> Cell:
-        """Returns the cell with the ratio in our runs. The worst seed that has a ratio decides the verdict."""
+        """Returns the cell with the ratio in our runs. The ranking holds if the highest is below `most`."""
         pairs = zip(runs[self.low], runs[self.high], strict=True)
         every = [_ratio(a[self.measure], b[self.measure]) for a, b in pairs]
         ratios = [ratio for ratio in every if not math.isnan(ratio)]
@@ -82,8 +82,8 @@ RANKINGS = (
 #: axis, which runs from 0 to 1400.
 CHART = Tolerance(least=100.0, unit="kB/s")
 
-#: `EQUAL_SHARE` is the tolerance for a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances
-#: for the rates of two flows on one link: half of the last printed digit.
+#: `EQUAL_SHARE` is the tolerance for the share of one of three equal classes, which is 1/3. `FAST_MBIT` and `SLOW_MBIT`
+#: are the tolerances for the rates of two flows on one link: half a unit of the last printed digit.
 EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 
@@ -134,8 +134,8 @@ def _row(row: Row, runs: Runs) -> Cell:
 def _two_flows(row: Row, runs: Runs) -> Cell:
     """Returns the cell for two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
 
-    The slides say "10 -> 9 and 1 -> 0.9". Our rates may differ from 9 and 0.9 Mbit/s by at most half of the
-    last printed digit (0.5 and 0.05 Mbit/s).
+    The slides say "10 -> 9 and 1 -> 0.9". Our rates may differ from 9 and 0.9 Mbit/s by at most half a unit of
+    the last printed digit (0.5 and 0.05 Mbit/s).
     """
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")

@@ -5,9 +5,9 @@
     two ftp        two FTPs on 45 Mbit/s, as in Floyd and Jacobson's figure: queue and throughput, RED beside drop-tail
     thirty ftp     the slides' transfers without sessions and blast: do they cut their windows together?
 
-Floyd and Jacobson's network is recalled from their paper of 1993 (45 Mbit/s, 1000-byte packets, windows up to 240
-packets, thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s); the slide shows a picture without
-numbers.
+The values of Floyd and Jacobson's network are from our memory of their paper of 1993: 45 Mbit/s, 1000-byte packets,
+windows up to 240 packets, thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s. The slide shows a
+picture without numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import LINK, RED, RENO, Json
 from bloatlab.studies.published import toml
 
-#: Length of a run, and length of the warm-up, which the measures of FTPs leave out. Unit: s.
+#: Length of a run, and length of the warm-up, which the measures of networks with only FTPs leave out. Unit: s.
 SECONDS = 30
 WARM_UP_S = 5
 
@@ -73,7 +73,7 @@ def two_ftp_red(min_th: int) -> Json:
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
 
-#: Start times of Floyd and Jacobson's FTPs, in ms; all other FTPs start at 0.
+#: Start times of Floyd and Jacobson's FTPs, in ms, without the random delay; for other applications, it is 0.
 _AT_MS = {"first": 200, "second": 600}
 
 
@@ -161,7 +161,7 @@ def in_step(rows: NDArray[np.float64]) -> float:
 def dispersion(counts: NDArray[np.float64]) -> float:
     """Returns the index of dispersion of the counts: their variance divided by their mean.
 
-    The result is 1 if drops are independent, larger if they occur in clusters, and NaN if there are no drops.
+    The result is about 1 if drops are independent, larger if they occur in clusters, and NaN if there are no drops.
     """
     mean = float(counts.mean())
     return float(counts.var()) / mean if mean else float("nan")

@@ -28,7 +28,10 @@ QUEUES, SENSITIVITY, NETWORKS = "nine queues", "sensitivity", "small networks"
 
 
 def batches(options: Options) -> list[Batch]:
-    """Returns the batches: the nine queues, the sensitivity runs, the small networks, and the requested experiments."""
+    """Returns the batches: the nine queues, the sensitivity runs, the small networks, and the requested experiments.
+
+    The batch of the nine queues also contains the cases with limited transmit.
+    """
 
     def experiment(name: str) -> Batch:
         return Batch(name=name, cases=experiment_cases(name), build=build, measure=MEASURED, most_seeds=FEW)
@@ -51,7 +54,7 @@ def _queues(results: Results) -> list[TextTable]:
 
 
 def _beyond(results: Results) -> list[TextTable]:
-    """Makes tables of the small networks, the sensitivity, and the requested experiments."""
+    """Makes tables of the small networks, the sensitivity runs, and the requested experiments."""
     runs, note = results.runs, f"One thing is changed at a time. {FEW} seeds."
     asked = [name for name in results.asked if name != SENSITIVITY]
     return [
@@ -61,7 +64,8 @@ def _beyond(results: Results) -> list[TextTable]:
     ]
 
 
-#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
+#: Functions that make the blocks of the page's sections, by the sections' anchors. Sections not listed here use
+#: `page.SHARED`.
 BLOCKS: Mapping[str, page.Blocks] = {
     "queues": _queues,
     "slides": lambda results: [pages.slides_table(results.scorecard)],

@@ -3,9 +3,10 @@
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, for sessions with a different round-trip time
 
-N sessions upload 90 MB files with 4 s pauses; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream
-direction is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), the buffer is
-on link `down`, and files and messages go from the network to the user.
+N sessions upload 90 MB files with 4 s pauses, and the gamer writes 10 KB every 2 s; both use TCP. The downstream
+direction has no rate limit, except in the experiments on ACKs. In the cases with the buffer in the CMTS ("incorporated
+into the CMTS"), the directions are exchanged: the buffer is on link `down`, and files and messages go from the network
+to the user.
 
 Tmax is the rate of the link with the buffer. A buffer is sized in milliseconds of Tmax and given in bytes:
 M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
@@ -32,9 +33,9 @@ WARM_UP_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """The free parameters, the same in every case of the study.
+    """The free parameters. All cases use the default values, except in experiments that vary a parameter.
 
-    `parameters.toml` gives the reason for each. Quantities are strings with units.
+    `parameters.toml` gives the reason for each value.
     """
 
     ack_every: int = 2
@@ -197,7 +198,7 @@ def _server(rtt_ms: float) -> str:
 def _apps(case: Case, seed: int) -> dict[str, AppDict]:
     """Returns the FTP sessions of each round trip, the gamer, and additional applications.
 
-    The sessions send 90 MB files with 4 s between them.
+    The sessions send 90 MB files, with a pause of 4 s after each.
     """
     dice = random.Random(f"scte2013/{seed}")  # noqa: S311  not security-sensitive
     made: dict[str, AppDict] = {}

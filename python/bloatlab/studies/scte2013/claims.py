@@ -20,12 +20,12 @@ from bloatlab.tables import Spread, number
 
 DECLARED = Declared("scte2013")
 
-#: The smallest buffer, in ms, in which LRED with a MINth of 200 ms can act: 1.2 times MINth.
+#: The smallest buffer, in ms, to which claims about LRED with a MINth of 200 ms apply: 1.2 times MINth.
 ABOVE_200_MS = 240
-#: The smallest buffer, in ms, in which LRED with a MINth of 700 ms can act: 1.2 times MINth.
+#: The smallest buffer, in ms, to which claims about LRED with a MINth of 700 ms apply: 1.2 times MINth.
 ABOVE_700_MS = 840
 
-#: An LRED setting: the gamer's latency, the loss in percent, and the setting's label.
+#: An LRED setting: the gamer's mean latency in ms, the share of packets dropped in percent, and the setting's label.
 Setting = tuple[float, float, str]
 
 

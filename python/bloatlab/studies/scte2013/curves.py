@@ -4,7 +4,7 @@
 10c        the probability is 0 below MINth, jumps to Pmin there, rises to Pmax at MAXth, and stays Pmax above
 
 The figure has no numbers. The thresholds here are Figure 11's, 200 and 400 ms (in 10a, the bytes that a 5 Mbit/s link
-carries in that time). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
+carries in these times). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@
 also always runs, with three seeds: the grids for sentences that no figure shows, and for `rules.EXPLANATIONS`. The
 others run on request and have no published values.
 
-"Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In
-these experiments, all disciplines have the same memory, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`,
-which has the 50 ms that Buffer Control would choose, and `cbq`, whose three classes have 60 packets each. Their other
-parameters are each discipline's defaults (`build.DISCIPLINES`), not fitted to the task. Two experiments are not in the
-paper's list: adaptive-bitrate video (mentioned under short-lived flows) and a BitTorrent swarm (under LEDBAT).
+The group `considerations` contains experiments on the research that SCTE 2013 names, without numbers, in its section
+"Considerations For All Bufferbloat Mitigation Schemes". There, all disciplines have the same memory, 500 ms of Tmax
+(312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose, and `cbq`, whose
+three classes have 60 packets each. The other parameters of the disciplines are in `build.DISCIPLINES`, and are not
+fitted to the task. Two experiments are not in the paper's list: adaptive-bitrate video (mentioned under short-lived
+flows) and a BitTorrent swarm (under LEDBAT).
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def key(at: Mapping[str, Any]) -> str:
     return " ".join(str(value) for value in at.values())
 
 
-#: The measures shown in most tables.
+#: The measures in the tables of experiments without `columns` of their own.
 COLUMNS = ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "cov_session")
 
 
@@ -185,8 +186,8 @@ ACK_DSCP = 46
 def _acks(discipline: str, buffer_ms: int) -> Case:
     """Returns the case of slow ACKs in SCTE 2013, Background.
 
-    An upload fills the buffer of a 2 Mbit/s link, so the ACKs of downloads at 20 Mbit/s wait behind the
-    upload's packets. In the paper's buffer of 500 kB, they wait 2 s.
+    With drop-tail, an upload fills the buffer of a 2 Mbit/s link, so the ACKs of downloads at 20 Mbit/s wait behind the
+    upload's packets. In the paper's buffer of 500 kB, they wait up to 2 s.
 
     With the discipline `ack_class`, a separate class accelerates the ACKs: the downloads' ACKs have their own queue and
     half of the link, and each class may use the capacity that the other class leaves idle. (Cable modems also drop an
@@ -210,8 +211,8 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     )
 
 
-#: For a parameter that the paper leaves open, the series whose results the parameter can change, each with a buffer
-#: size in ms. Parameters that are not listed here are tried on the series in `ELSEWHERE`.
+#: For a parameter that the paper leaves open, the series on which its values are tried, each with a buffer size in ms.
+#: Parameters that are not listed here are tried on the series in `ELSEWHERE`.
 RELEVANT: Mapping[str, Sequence[str]] = {
     "overflow": ("fig5 960", "fig7 960", "fig14 960", "fig16 960"),
     "lred_weight": ("fig11 960", "fig16 960"),
@@ -238,7 +239,7 @@ def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) ->
 
 
 #: The laws compared when the target delay is low. Each function returns the queue for a target delay in ms. The
-#: integral term of LRED has a gain per second and a maximum probability (README: "LRED below 100 ms").
+#: integral term of LRED has a gain of 0.02 per second and is at most 0.5 (README: "LRED below 100 ms").
 LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
     "lred": lambda ms: {"lred": lred(ms)},
     "lred_integral": lambda ms: {"lred": lred(ms, 0.0, 0.5) | {"max_th": f"{4 * ms}ms", "integral": 0.02}},

@@ -1,7 +1,7 @@
 """The figures of SCTE 2013 from our runs, in the paper's order: curves against buffer size, and distributions.
 
-Lines are medians over seeds, and the shading shows the central 80 %. Figures that the paper's text describes but does
-not draw (sessions, round trips) have no number.
+Curves against buffer size are medians over seeds; shading shows the central 80 %. A distribution contains the packets
+of all seeds. Figures that the paper does not draw (sessions, round trips) have no number.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 #: The colours of the points that show values from the paper's text. The keys are the names used in `study.toml`.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
-#: Additional values of Pmax for Figure 13, for which the paper does not state Pmax. These values bring the latency
-#: closest to the 100 ms that the text states.
+#: Additional values of Pmax for Figure 13, for which the paper does not state Pmax. With these values, the latency is
+#: near the 100 ms that the text states.
 OTHER_P_MAXES = (0.2, 0.3)
 
 #: For each Tmax in Mbit/s, the lower end of the rate axis, as a share of Tmax. At 1 Mbit/s, the axis begins lower,
@@ -170,7 +170,10 @@ def _falling_tmax(runs: Runs) -> Drawn:
 
 
 def _frontier(runs: Runs) -> Drawn:
-    """Plots drops against waiting time at 1 Mbit/s with ten sessions, for every law."""
+    """Plots drops against waiting time at 1 Mbit/s with ten sessions, for LRED and tail-dropping.
+
+    CoDel, PIE and LRED with an integral term are added if the experiment `low_delay` was run.
+    """
     settings = [key for _, key in ASKED["lred_low"].places()]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):

@@ -130,8 +130,8 @@ def stability(result: Result) -> Measures:
     """Measures the FTP sessions' goodput after the warm-up.
 
     The measures are the total goodput, its fairness between the sessions, and how much it varies from second to second:
-    the coefficient of variation of the total, and the mean of the sessions' coefficients. All are NaN with more
-    than 32 sessions, for which a run records no series.
+    the coefficient of variation of the total, and the mean of the sessions' coefficients. All are NaN without
+    sessions, and with more than 32 sessions, for which a run records no series.
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():

@@ -41,7 +41,7 @@ def unknowns_table() -> TextTable:
 
 # -------------------------------------------------------------------------------------------------------------- answer
 
-#: The buffer size of modems when the paper was written, as the time in ms to drain the buffer at the line's rate.
+#: The buffer size that the answer compares, in ms of Tmax. It is also the size in the paper's CDF figures.
 LARGE_MS = 960
 
 #: The series, name and colour of each of the paper's types of buffer management, in the order used in the answer.

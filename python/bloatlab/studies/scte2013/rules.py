@@ -6,12 +6,12 @@ Each row has a rule: in `readback.csv` for most parameters, below for peak rates
 
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
-parameter       an input of our scenario; our value is read back from that scenario; not counted
-not tested      no run or computation could test it; not counted
+parameter       an input of our scenario; our value is read back from that scenario; counted only if it differs
+not tested      no run or computation tested it; not counted
 
 The explanations for statements that differ were written after the runs. Each explanation names a cause and the
-experiment that must support it. If the runs of the experiment support the cause, it is printed with the value; if they
-do not, or were not made, the statement is "not explained".
+experiment that must support it. If the runs of the experiment support the cause, the cause is printed with the value;
+if they do not, or were not made, the statement is "not explained".
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from bloatlab.studies.scte2013.readings import Reading, knee_ms, point
 from bloatlab.tables import Spread, spread
 
 #: The shares of statements that should be within tolerance: `THEORY_SHARE` for the statements that arithmetic decides,
-#: `RESULT_SHARE` for the statements that runs decide. Two statements that arithmetic decides are outside tolerance,
-#: because the paper read their values off a plot.
+#: `RESULT_SHARE` for the statements that runs decide. Two statements that arithmetic decides are outside tolerance;
+#: the paper read their values off a plot.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
@@ -205,8 +205,8 @@ RULES: Mapping[tuple[str, str], Rule] = {
 class Explanation:
     """A cause, and the statements that it explains; `case` and `metric` are shell patterns that select the statements.
 
-    The cause counts as an explanation only if the `values` measured by `experiment` support it. As in a claim, `holds`
-    decides this from the values, and `ours` formats them.
+    The cause counts as an explanation only if `values` support it. Most of them are measured by `experiment`. As in a
+    claim, `holds` decides this from the values, and `ours` formats them.
     """
 
     case: str

@@ -70,7 +70,8 @@ def _experiments(results: Results) -> Iterable[TableBlock]:
         yield TableBlock(experiment_table(e, results.runs), folded=len(e.places()) > 20)
 
 
-#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
+#: Functions that make the blocks of the page's sections, by the sections' anchors. Sections not listed here use
+#: `page.SHARED`.
 BLOCKS: Mapping[str, page.Blocks] = {
     "statements": lambda results: [
         statements_table(results.scorecard, "All quantitative statements, in the order of the paper")
