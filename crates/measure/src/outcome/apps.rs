@@ -122,7 +122,7 @@ measures! {
     }
     /// Measures of an application that sends datagrams.
     pub(super) const DATAGRAMS = fn datagrams(sent: u64, jitter: &[Jitter; 2]) -> Value {
-        "datagrams_sent": Kind::PACKETS, "datagrams sent", "UDP datagrams sent." => sent;
+        "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent by both ends: UDP, or ICMP for a ping." => sent;
         "jitter_ms": Kind::MS.less(), "jitter",
             "Mean absolute difference between the one-way delays of successive datagrams to the server; null for fewer than \
              two."
@@ -181,7 +181,7 @@ measures! {
             => s.map(|s| s.r_g107);
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score (MOS) computed from `r_g107`." => s.map(|s| s.mos_g107);
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "Rating factor R from loss alone. The MOS values printed in CableLabs 2012 appear to be based on it."
+            "As `r`, but without delay. The MOS values printed in CableLabs 2012 appear to be based on it."
             => s.map(|s| s.r_loss_only);
         "mos_loss_only": MOS, "MOS, loss only",
             "Mean opinion score (MOS) computed from `r_loss_only`." => s.map(|s| s.mos_loss_only);
