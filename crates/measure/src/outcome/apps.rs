@@ -138,8 +138,8 @@ measures! {
             "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
              Percentiles, below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean",
-            "Mean transfer time. It lasts from the opening of the connection to the arrival of the last byte. If the \
-             connection is already open, it begins when the application writes the data." => all.mean().map(Duration::secs);
+            "Mean transfer time, until the last byte has arrived. It begins when the connection is opened or, if it is already \
+             open, when the data are requested (video) or written." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
             "Median transfer time; for an even number of files, the mean of the middle two."
             => times.median().map(Duration::secs);
