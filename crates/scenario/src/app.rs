@@ -37,7 +37,7 @@ pub struct App {
     /// TCP stack of the servers; omitted: the stack of `tcp`. If the two stacks differ, the ends negotiate: a
     /// connection uses SACK only if both stacks have it, and the same holds for time stamps. No segment is larger than
     /// the MSS of the other end allows. An application over TCP is refused if one stack needs a feature that the other
-    /// lacks, even if the first stack sends no data. For example, LEDBAT needs time stamps.
+    /// lacks. For example, LEDBAT needs time stamps.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.
@@ -56,8 +56,8 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: where a queue would mark an ECN-capable packet, it drops this packet. Exceptions are
-    /// `ce_threshold` and the low-latency queue of `docsis_lld`, which let the packet pass.
+    /// Not ECN-capable: a queue drops the packet where it would mark an ECN-capable one. Exceptions are `ce_threshold`
+    /// and the low-latency queue of `docsis_lld`, which let the packet pass.
     #[default]
     NotEct,
     /// ECT(0), classic.

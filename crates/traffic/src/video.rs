@@ -338,9 +338,8 @@ packet::measures! {
         "stalls": Kind::ONE.less().rank(4), "stalls",
             "Number of times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
-            "Total time of the stalls. Until the video ends, the times of startup, stalls and playback add up to the time since the \
-             start. The video ends when its last segment has been played: the last of the `segments` in the scenario, or the \
-             last one requested before `stop`."
+            "Total time of the stalls. Startup, stalls and playback add up to the time since the start, until the last segment \
+             has been played."
             => player.stalled.secs();
         "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }

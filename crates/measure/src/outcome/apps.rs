@@ -122,7 +122,7 @@ measures! {
     }
     /// Measures of an application that sends datagrams.
     pub(super) const DATAGRAMS = fn datagrams(sent: u64, jitter: &[Jitter; 2]) -> Value {
-        "datagrams_sent": Kind::PACKETS, "datagrams sent", "UDP datagrams sent." => sent;
+        "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent by both ends: UDP, or ICMP for a ping." => sent;
         "jitter_ms": Kind::MS.less(), "jitter",
             "Mean absolute difference between the one-way delays of successive datagrams to the server; null for fewer than \
              two."
@@ -138,8 +138,8 @@ measures! {
             "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
              Percentiles, below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean",
-            "Mean transfer time. It lasts from the opening of the connection to the arrival of the last byte. If the \
-             connection is already open, it begins when the application writes the data." => all.mean().map(Duration::secs);
+            "Mean transfer time, until the last byte has arrived. It begins when the connection is opened or, if it is already \
+             open, when the data are requested (video) or written." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
             "Median transfer time; for an even number of files, the mean of the middle two."
             => times.median().map(Duration::secs);
@@ -181,7 +181,7 @@ measures! {
             => s.map(|s| s.r_g107);
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score (MOS) computed from `r_g107`." => s.map(|s| s.mos_g107);
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "Rating factor R from loss alone. The MOS values printed in CableLabs 2012 appear to be based on it."
+            "As `r`, but without delay. The MOS values printed in CableLabs 2012 appear to be based on it."
             => s.map(|s| s.r_loss_only);
         "mos_loss_only": MOS, "MOS, loss only",
             "Mean opinion score (MOS) computed from `r_loss_only`." => s.map(|s| s.mos_loss_only);

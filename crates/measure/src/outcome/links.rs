@@ -18,7 +18,7 @@ measures! {
         "delivered_packets": Kind::PACKETS, "delivered", "Packets that arrived at the far end." => m.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => m.delivered.bytes;
         "dropped_packets": Kind::PACKETS.rank(27), "dropped",
-            "Packets dropped by the queue, by a modem's transmit queue or on the wire." => m.dropped.packets;
+            "Packets dropped by the queue, by a modem's transmit queue, by a policer or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
             "Drops by reason. If the queue has no room, it drops the arriving packet (`tail_full`), the packet at the head of a \
@@ -28,7 +28,7 @@ measures! {
              or its policer drops it (`link_loss`). `flow_gone` is always 0, because hosts, not links, drop packets of a closed \
              connection (`flow_gone_packets`).", REASONS
             => drops(m);
-        "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN) instead of dropped."
+        "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN)."
             => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
             "Packets in the queue or on their way to the far end when the warm-up ends; 0 without a warm-up."
@@ -59,7 +59,7 @@ measures! {
     pub(super) const CLASS = fn class(c: &ClassCount) -> Value {
         "offered_packets": Kind::PACKETS, "offered",
             "Packets that arrived for a class. The classes are those of cbt, dcbt and cbq, the tins of cake, and the queues L and C \
-             of dualpi2 and docsis_lld. The class `sanctioned` counts the packets that queue protection moved from L to C." => c.offered.packets;
+             of dualpi2 and docsis_lld. The class `sanctioned` counts the packets that docsis_lld moved from L to C." => c.offered.packets;
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;

@@ -141,8 +141,8 @@ pub struct MediaParams {
     /// Longest time from the arrival of a packet until the receiver reports it. The receiver also sends a report at the
     /// end of a frame, and when 16 packets are unreported. Default 40ms.
     pub feedback_interval: Duration,
-    /// Longest wait at the sender. While a packet of an earlier frame has waited for longer than this, new frames are
-    /// skipped. Default 500ms.
+    /// While a packet of an earlier frame has waited at the sender for longer than this, new frames are skipped. Default
+    /// 500ms.
     pub queue_limit: Duration,
     /// Pauses of the sender, in chronological order. Default none.
     pub pauses: Vec<Pause>,
