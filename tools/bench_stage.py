@@ -5,8 +5,8 @@ until the charts respond to a slider.
 
     .venv/bin/python tools/bench_stage.py [--throttle 4]
 
-Rendering is done in software. `--throttle` slows the page's processor down by that factor. Needs `make playground` and
-Chromium.
+Rendering is done in software. While frames are measured, the page's processor is slowed down by the factor given with
+`--throttle`. Needs `make playground` and Chromium.
 """
 
 from __future__ import annotations
