@@ -1,7 +1,7 @@
 """Measures times of the playground's animation (the "stage") in headless Chromium.
 
-They are the time per animation frame with 500 packets on the stage, the time until the first picture, and the time
-until the charts respond to a slider.
+They are the time per animation frame with about 500 packets on the stage, the time until the first picture, and the
+time until the charts respond to a slider.
 
     .venv/bin/python tools/bench_stage.py [--throttle 4]
 

@@ -114,7 +114,7 @@ def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
         exports[module] = {name: path for (path, name), public in named if public}
 
     def resolve(path: Module, at: Module, depth: int = 0) -> Module | None:
-        """Returns the file that defines the name `path`, as seen from `at`; None if it begins with no module of this crate."""
+        """Returns the file that defines the name `path`, seen from `at`; None if no module of this crate does."""
         here = at
         if path and path[0] == "crate":
             here, path = (), path[1:]
