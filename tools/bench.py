@@ -6,9 +6,10 @@ The floor is the time for the same network without TCP: fixed windows, one event
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
 ratio to the floor. Cases with a thousand flows or more also show the memory counted by the allocator: bytes per flow
-without its segments in flight, bytes kept by both ends for each segment in flight, and bytes per flow in total. If
-ns-2 and ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratios are relative to our
-results in the same run. Every line is also written as JSON to the file given with -o.
+without its segments in flight, bytes kept by both ends for each segment in flight, and bytes per flow in total. Then
+each of ns-2 and ns-3 that is installed runs S1 to S3 with 10 to 1000 flows; its ratios are relative to bloatlab's times
+in the same run of this program. Every result is also written as a line of JSON to the file given with -o. With --quick,
+each case runs once, without instructions, memory, ns-2 and ns-3.
 
 With --check, a case fails if its time is more than 3.3 times the floor (up to 1000 flows) or 5 times (10000 flows), or
 if a flow takes more than 2048 bytes without its segments in flight. The time has no limit in S4.

@@ -1,13 +1,14 @@
 """Measures the speed-up from a second worker, and the cost per run outside the core.
 
-Prints a table for docs/cluster.md.
+The results are in docs/cluster.md.
 
     .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
 
-The speed-up of two workers over one is measured with runs that take 10 ms and 50 ms (longer runs of home-upload). The
-cost is the CPU time per run (2 s of home-upload) minus the CPU time of the core alone. It is measured for a sweep with
-one thread, and for a sweep with a local cluster of one worker; both write to a store. Each round measures the core and
-both sweeps, and the cost is the median over the rounds.
+All runs are of examples/home-upload.toml. The speed-up of two workers over one is measured twice: with runs of 8
+simulated seconds, which take about 10 ms, and with runs of 400, which take about 50 ms. The cost is measured with runs
+of 2 simulated seconds: the CPU time per run of a sweep, minus the CPU time of the core alone. One sweep uses one
+thread, and another a local cluster of one worker; both write to a store. Each round measures the core and both sweeps,
+and the cost is the median over the rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Measures everything and prints the table."""
+    """Measures everything and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -78,7 +79,7 @@ def overhead(of: Sequence[Point[int]], rounds: int) -> None:
 
 
 def measured(of: Sequence[Point[int]], executor: Executor) -> float:
-    """Returns the wall time, in s, for measuring all points into a new store."""
+    """Returns the wall time, in s, of a sweep that runs all points and writes to a new store."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         gather(of, grid_file.SUMMARY, store=Store(Path(folder)), executor=executor)

@@ -5,8 +5,8 @@
 
 web/bench/s1.toml and s2.toml are S1 and S2 of benches/speed with 10 flows. web/bench/household.toml is like a run made
 by the page when a slider moves: five uploads and a call for 60 s, with the charts. Native and WebAssembly runs
-alternate, so that other load affects both. The table shows the lower quartile of each, in ms of CPU time, and the time
-of the first run in a fresh module, which includes compiling it.
+alternate, so that other load affects both. The table shows CPU times in ms: the lower quartile of the native runs, that
+of the WebAssembly runs, and that of the first runs in a fresh module, in which Node also compiles the module.
 
 The limits of --check are 2.5 times native on S1 and S2, and 150 ms for the household. Exit code with --check: 1 if a
 limit is exceeded, 2 if a program or file is missing. Without it, 0.

@@ -67,7 +67,7 @@ def plot_of(subject: Path, kind: str | None, folder: Path, rounds: int) -> tuple
 
 
 def page_of(page: Path, chromium: str, rounds: int) -> float:
-    """Returns the seconds from opening a page to its first chart."""
+    """Returns the median number of seconds from opening a page to its first chart."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 (installed only with the developer's tools)
 
     charts: list[float] = []

@@ -1,12 +1,12 @@
 """Measures times of the playground's animation (the "stage") in headless Chromium.
 
-They are the time per animation frame with 500 packets on the stage, the time until the first picture, and the time
-until the charts respond to a slider.
+They are the time per animation frame with about 500 packets on the stage, the time until the first picture, and the
+time until the charts respond to a slider.
 
     .venv/bin/python tools/bench_stage.py [--throttle 4]
 
-Rendering is done in software. `--throttle` slows the page's processor down by that factor. Needs `make playground` and
-Chromium.
+Rendering is done in software. While frames are measured, the page's processor is slowed down by the factor given with
+`--throttle`. Needs `make playground` and Chromium.
 """
 
 from __future__ import annotations

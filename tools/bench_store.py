@@ -2,8 +2,9 @@
 
     .venv/bin/python tools/bench_store.py [--runs 100000]
 
-Only three runs of home-upload are simulated, one per discipline. The others are copies with a different seed and with
-every real number shifted, so the store is as large as if a hundred thousand runs had been simulated.
+Only three runs of home-upload are simulated: with drop-tail, CoDel and fq_codel. The store is filled with copies of
+them. Each copy has a seed of its own, and every floating-point number is changed slightly, so the store is as large as
+if all runs had been simulated.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def processor() -> float:
 
 
 def put(store: Store, runs: int) -> list[Scenario]:
-    """Fills the store as a sweep does."""
+    """Writes the runs to the store as a sweep does; returns their scenarios."""
     queues = ('{ droptail = { limit = "100p" } }', "{ codel = {} }", "{ fq_codel = {} }")
     sets = [[("duration", "10s"), ("link.up.queue", queue)] for queue in queues]
     models = [bloatlab.load(ROOT / "examples" / "home-upload.toml", of) for of in sets]
@@ -101,7 +102,7 @@ def found(store: Store, scenario: Scenario) -> Shelf:
 
 
 def stale(store: Store) -> None:
-    """Copies the runs into a folder named after a core that does not exist, so that `store gc` has runs to remove."""
+    """Copies the runs into the folder of a core version that does not exist, so that `store gc` has runs to remove."""
     core = store.folder / fingerprint.core()[:16]
     subprocess.run(["cp", "-r", core, store.folder / ("0" * 16)], check=True)
 

@@ -32,12 +32,12 @@ ANSWERS, HANDOUT = ROOT / "docs" / "classroom.md", ROOT / "docs" / "classroom-ha
 BEGIN = re.compile(r"<!-- ([\w ]+), written by `make docs`: do not edit -->\n(.*?)<!-- end -->\n", re.DOTALL)
 SETTINGS = re.compile(r"```json\n(.*?)\n```\n", re.DOTALL)
 
-#: Buffers that are tried for the first question, in packets. The larger ones give the best rate.
+#: Buffers that are tried for the first question, in packets. The largest ones are there to find the best rate.
 BUFFERS = (*range(1, 31), 40, 60, 100, 400)
 #: The largest size of a packet on the wire, for the bandwidth-delay product in packets.
 PACKET_BYTES = 1500
-#: The time at which the bucket of the fifth question is empty: the uploads start at 5 s, and the bucket lasts 10 MB x 8
-#: / 15 Mbit/s.
+#: The time at which the bucket of the fifth question is empty, in s. The uploads start at 5 s. The bucket of 10 MB
+#: drains at 20 Mbit/s and fills at 5 Mbit/s, so it lasts 10 MB x 8 / 15 Mbit/s.
 BUCKET_EMPTY_S = 5 + 80 / 15
 
 Tree = dict[str, Any]
@@ -114,7 +114,7 @@ def buffers(scenario: Tree) -> str:
 
 
 def losers(scenario: Tree) -> str:
-    """Returns the table that answers the second question: the call's MOS, page load time and goodput by queue."""
+    """Returns the table that answers the second question: call MOS, page load time and upload goodput, by queue."""
     queues: list[tuple[str, Any]] = [
         ("droptail, 400 packets", {"droptail": {"limit": "400p"}}),
         ("droptail, 17 packets", {"droptail": {"limit": "17p"}}),
@@ -152,7 +152,7 @@ def bbr_and_cubic(scenario: Tree) -> str:
 
 
 def grades(scenario: Tree) -> str:
-    """Returns the table that answers the fourth question: delays, grade and MOS by queue."""
+    """Returns the table that answers the fourth question: delays, grade, losses and MOS by queue."""
     queues: list[tuple[str, Any]] = [
         ("fq_codel", "fq_codel"),
         ("pie, 400 packets", {"pie": {"limit": "400p"}}),
@@ -216,7 +216,7 @@ def handout(asked: Sequence[Question]) -> str:
 
 
 def page(text: str, asked: Sequence[Question]) -> str:
-    """Returns the page with the text between its markers replaced by the current one."""
+    """Returns the page with current text between its markers."""
     scenarios = dict(zip(TABLES, (one.scenario for one in asked), strict=True))
 
     def current(m: re.Match[str]) -> str:

@@ -26,7 +26,8 @@ from bloatlab.sweep.over_seeds import intervals
 RHO, SERVICE_MS = 0.5, 1.0
 WAIT_MS = RHO * SERVICE_MS / (2.0 * (1.0 - RHO))
 
-#: A 1500-byte datagram takes 1 ms to send. The queue's relaxation time is 12 ms, a small fraction of the warm-up.
+#: A 1500-byte datagram takes 1 ms to send. The queue's relaxation time is s / (rho - 1 - ln rho) = 5.2 ms, a small
+#: fraction of the warm-up.
 QUEUE = f"""
 duration = "11s"
 record.warm_up = "1s"

@@ -3,10 +3,10 @@
 
     tools/docs_site.py FOLDER [--playground FILE] [--runs FOLDER]
 
-The pages are README, the guides of docs/ named in GUIDES, the READMEs of the studies, the changelog, and a page for
-each queue discipline, application, TCP stack and congestion controller, made from the catalogue and the documentation
-in the code. Links between files of the repository become links between pages; a link to a file that is not a page
-becomes plain text.
+The pages are README, the guides of docs/ named in GUIDES, the pages of docs/scenario/, the READMEs of the studies, and
+the changelog with docs/changes/. Each queue discipline, application, TCP stack and congestion controller also has a
+page, made from the catalogue and the documentation in the code. Links between files of the repository become links
+between pages; a link to a file that is not a page becomes plain text.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ GUIDES = {
         "ci-for-your-transport",
     ],
 }
-#: Congestion controllers; each has a page made from the module that implements it.
+#: Congestion controllers and their parts, such as rules for slow start: the module in CONTROLLERS, and the title of the
+#: page made from it.
 NAMED = {
     "reno": "Reno",
     "cubic_linux": "CUBIC of Linux",
@@ -118,7 +119,8 @@ STYLE = """.md-typeset img { background: #fff; }
   .md-typeset .keys table:not([class]) td:last-child { display: block; }
 }
 """
-#: On these pages, all tables describe keys; on other pages, only the tables with the header in `KEY_TABLE`.
+#: Pages whose paths begin with these texts show every table as a table of keys (see STYLE). Other pages do so only with
+#: tables that match `KEY_TABLE`.
 KEY_PAGES = ("scenario", "disciplines/", "applications/")
 ANY_TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
 KEY_TABLE = re.compile(r"^\| \w+ \| unit \| meaning \|\n(?:\|.*\n)+", re.MULTILINE)
@@ -151,7 +153,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 @dataclass
 class Page:
-    """A page of the site, and the path of the repository file it is made from."""
+    """A page of the site. `origin` is the repository file with its text, empty if the text is generated."""
 
     place: str
     origin: str
@@ -233,7 +235,7 @@ def demoted(text: str) -> str:
 
 
 def controller_pages() -> list[Page]:
-    """Returns one page for each congestion controller."""
+    """Returns one page for each module in NAMED."""
     return [
         Page(f"controllers/{name}.md", "", title, f"# {title}\n\n{demoted(module_doc(CONTROLLERS / f'{name}.rs'))}\n")
         for name, title in NAMED.items()
@@ -350,7 +352,8 @@ def search_worker() -> str:
 def answer(folder: Path, name: str, runs: Path | None) -> str:
     """Returns a study's answer and the figure of the answer, both taken from the report of a stored run.
 
-    Copies the report and all its figures into the study's folder on the site.
+    Copies the report and all its figures into the study's folder on the site. Without a stored run, returns a sentence
+    that says so.
     """
     kept, target = (runs or Path()) / name, folder / "studies" / name
     for file in [*kept.glob("report.html"), *(kept / "figures").glob("*.svg")] if runs else []:
@@ -404,13 +407,16 @@ def plain() -> Result:
 
 
 def felt(result: Result) -> str:
-    """Formats the delay and score of the household's call."""
+    """Formats the median delay and the MOS of the household's call."""
     call = result.summary["apps"]["call"]
     return f"is {call['delay_ms']['p50']:.0f} ms late at the median and scores {call['voip']['mos']:.2f} (MOS)"
 
 
 def example(folder: Path, page: Page, playground: Path | None) -> str:
-    """Returns a figure that compares a discipline with a plain buffer, then a paragraph and a playground link."""
+    """Returns a figure that compares a discipline with a plain buffer, then a paragraph and a playground link.
+
+    The link is omitted if there is no playground. For `python`, which has no defaults, there is only a paragraph.
+    """
     name = page.title
     if name == "python":
         return f"{page.about}. It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."
@@ -432,7 +438,7 @@ def example(folder: Path, page: Page, playground: Path | None) -> str:
 
 
 def toggle(to: str) -> dict[str, str]:
-    """Returns the button that switches between the light and the dark theme."""
+    """Returns the button that switches to the dark theme ("night") or to the light theme ("sunny")."""
     icon = {"night": "material/weather-night", "sunny": "material/weather-sunny"}[to]
     return {"icon": icon, "name": "dark" if to == "night" else "light"}
 

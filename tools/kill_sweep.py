@@ -3,7 +3,8 @@
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
 With --sweeps 2, two commands share the store and are killed together. Each kill comes at a random time after the
-commands have stored their first new run. Exit code 1 if the tables differ in any byte or a stored run was lost.
+commands have stored their first new run. --points must be a multiple of 5, because the grid has five rates. Exit code 1
+if the tables differ in any byte, a stored run was lost, or the store does not contain exactly --points runs in the end.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Refuses a crate that imports upwards or sideways.
+"""Checks that crates depend only on crates on lower shelves, and that files do not import one another in a cycle.
 
-The shelves are the ones in docs/architecture.md. A crate may depend only on crates on a lower shelf, even for builds
-and tests, so that each crate can be understood, tested and replaced without those above it. Reads `cargo metadata
---no-deps`, which needs no network and builds nothing.
+docs/architecture.md explains the shelves. The rule also holds for dependencies of builds and tests, so that each crate
+can be understood, tested and replaced without those above it. Reads `cargo metadata --no-deps`, which needs no network
+and builds nothing.
 
 The files of a crate must not import one another in a cycle, directly or through other files. An import is a path in the
 code (`use crate::a::B`, `super::b()`), followed through re-exports to the file that defines the name; imports in tests
 do not count.
 
-The same rule applies to the modules of the Python package. Every `import` counts, at the top of a file, inside a
-function or only for type checkers, and so does a string passed to `importlib.import_module`. lint-imports checks that
-the package's imports only go down (`pyproject.toml`).
+The modules of the Python package must not import one another in a cycle either. Every `import` counts, at the top of a
+file, inside a function or only for type checkers, and so does a string passed to `importlib.import_module`.
+lint-imports checks that the package's imports only go down (`pyproject.toml`).
 
-Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints one line for each. 2:
-cargo could not be run.
+Exit code 0: no problem. 1: a dependency on a crate that is not lower, a crate without a shelf, or a cycle; prints one
+line for each. 2: cargo failed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ SHELVES: dict[str, int] = {
 }
 
 
-#: A module's path below its crate: ("cc", "bbr").
+#: The path of a module. In Rust it begins below the crate: ("cc", "bbr"). In Python it begins with the package:
+#: ("bloatlab", "plots").
 Module = tuple[str, ...]
 
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([a-z]+\))?\s+)?mod\s+(\w+)\s*(;|\{)")
@@ -113,7 +114,7 @@ def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
         exports[module] = {name: path for (path, name), public in named if public}
 
     def resolve(path: Module, at: Module, depth: int = 0) -> Module | None:
-        """Returns the file that defines the name `path`, as seen from the file `at`."""
+        """Returns the file that defines the name `path`, seen from `at`; None if no module of this crate does."""
         here = at
         if path and path[0] == "crate":
             here, path = (), path[1:]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Disturbs live runs with errors at every step and signals at random times, and checks that the host is unchanged.
+"""Disturbs live runs with errors at random steps and signals at random times, and checks that the host is unchanged.
 
     make live-torture N=100 SEED=1
 
-Each run either has an error or a panic injected at some step of the set-up, or gets SIGINT, SIGTERM or SIGKILL at a
-random time, or ends undisturbed. A SIGKILL is followed by `bloatlab live --clean`. Then links, addresses, routes,
-rules, namespaces, mounts and processes are compared with those before the first run, and differences are printed. Needs
-root and TUN.
+Each run either has an error or a panic injected at a random step, or gets SIGINT, SIGTERM or SIGKILL at a random time,
+or ends undisturbed. A SIGKILL is followed by `bloatlab live --clean`. After each run, the links, addresses, routes,
+rules, wake-up latency, namespaces, mounts and processes of the host are compared with those before the first run, and
+differences are printed. Needs root and TUN.
 
 Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
 """
@@ -135,7 +135,7 @@ def differences(before: State, after: State) -> list[str]:
 
 
 def one(chance: random.Random, file: Path) -> str:
-    """Makes one disturbed run; returns the kind of disturbance."""
+    """Makes one run, which may be disturbed; returns a description of the disturbance, and the exit code."""
     bloatlab = [sys.executable, "-c", "from bloatlab.cli import main; main()", "live"]
     environment = {**os.environ, "BLOATLAB_TORTURE": "1"}
     words = ["--", "sh", "-c", COMMAND] if chance.random() < 0.5 else []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the playground's presets: every file of examples/ and cases of four studies.
+"""Writes the playground's presets: the scenarios in examples/, without its subfolders, and cases of four studies.
 
     python tools/playground_presets.py OUT
 

@@ -76,7 +76,7 @@ def page(text: str) -> Prose:
 
 
 def joined(lines: Iterable[tuple[int, str]]) -> Prose:
-    """Joins adjacent lines into one string and removes quotations."""
+    """Joins adjacent lines into one string, and removes what QUOTED matches."""
     texts, last = list[tuple[int, str]](), 0
     for n, text in [*lines, (0, "")]:
         if texts and (n != last + 1 or not text):

@@ -5,8 +5,8 @@
 The folder then contains a wheel for each Rust target, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
 this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first instrumented with
 counters, and then optimised with the counts from the runs of tools/profile_runs.py; this needs Rust's component
-llvm-tools. Zig links against an old C library, and auditwheel determines the oldest C library with which the compiled
-module can run. Exit code 1 if the tag of a wheel promises an older C library than its module needs.
+llvm-tools. Zig links against an old C library. Exit code 1 if the module of a wheel needs more than the wheel's tag
+promises (see `dishonest`).
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-#: The prefix of the paths of a table's measures, keyed by the table's name in its marker (BEGIN). The page omits this
-#: prefix.
+#: By the name of a table in its marker (BEGIN): the prefix that the paths of its measures have in common. The page
+#: omits the prefix. A table with another name lists the measures that have none of these prefixes.
 TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 
 #: Some parts of a summary have the same keys as another part. Instead of listing the keys again, the table has one row

@@ -107,7 +107,7 @@ queue, give both applications the same code point, and list this code point in t
 `app.bulk.dscp = 10` and `queue.perfect = { shared_dscp = [10] }`.
 """
 
-#: Kinds of values that a key can have.
+#: Kinds of values that a key can have: the name in the schema, and the words in the column "value".
 UNITS = {
     "BitRate": "rate",
     "Bytes": "size",
@@ -153,8 +153,8 @@ TABLES_NOTE = """\
 Each line gives the name of a table of keys, and then the table's path in a scenario. In a path, `NAME` stands for the name of
 a link, an application or a TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
 
-#: The tables on the pages, in page order: each maps the table's name in the schema to its title and its place in a
-#: scenario.
+#: The tables on the pages, in page order, by their names in the schema. A value consists of the table's title and its
+#: place in a scenario.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
@@ -303,7 +303,7 @@ def main(arguments: list[str]) -> int:
 
 
 def pages(schema: Node) -> dict[str, str]:
-    """Returns the text of each page by its path in docs/. Raises `Missing` if a table in the schema is on no page."""
+    """Returns the text of each page by its path in docs/. Raises `Missing` if TABLES or PAGES contradict the schema."""
     defs: dict[str, Node] = schema["$defs"]
     places = tables(defs)
     if forgotten := {n for n, d in defs.items() if d.get("properties")} - places.keys():
@@ -346,7 +346,7 @@ def pages(schema: Node) -> dict[str, str]:
 
 
 def anchor(title: str) -> str:
-    """Returns the anchor given to a heading by GitHub and the site."""
+    """Returns the anchor that GitHub and the site give to a heading."""
     return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
 
 
@@ -486,9 +486,9 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
 
 
 def named_parts(value: Any) -> dict[str, str]:
-    """Returns the keys of each table except `name`, by the table's name, if the default is a list of named tables.
+    """Returns the contents of each table of a default that is a list of named tables, by the table's name.
 
-    For any other default, the result is empty.
+    The contents omit the key `name`. For any other default, the result is empty.
     """
     if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
         return {}

@@ -19,7 +19,8 @@
 //     ### Try
 //     What to do next.
 //
-// `set` and `remove` are differences from the previous step's scenario. src/facts.ts says what may appear in braces.
+// `set` and `remove` change the previous step's scenario; in the first step, they change `scenario`. src/facts.ts says
+// what may appear in braces.
 
 import { readFile, readdir } from "node:fs/promises";
 
@@ -31,7 +32,7 @@ const LOOKS = ["delay", "call", "rate", "cdf", "cards"];
 const paragraphs = (text) => text.split(/\n\s*\n/).map((p) => p.trim()).filter((p) => p !== "");
 const joined = (text) => text.split("\n").map((line) => line.trim()).join(" ");
 
-/** Takes the first ```json block out of a text. */
+/** Returns the first ```json block of a text, parsed, and the rest of the text. */
 function settings(text, where) {
   const found = /```json\n([\s\S]*?)\n```/.exec(text);
   if (found === null) return [{}, text];

@@ -53,7 +53,7 @@ def measure(spec: dict[str, Any]) -> dict[str, float]:
 def _dice(spec: dict[str, Any], name: str) -> random.Random:
     """Returns the generator of random numbers for one purpose.
 
-    The starts are those of bloatlab with the same seed (validate/build.py).
+    Flows and pings start at the same times as in bloatlab with the same seed (validate/build.py).
     """
     return random.Random(f"validate/{spec['name']}/{spec['seed']}/{name}")  # noqa: S311
 

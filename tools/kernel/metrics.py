@@ -11,7 +11,7 @@ from typing import Any
 from network import Counters, Qdisc
 from traffic import Clock, Datagrams, Flow, Info, Pages, Pings
 
-#: The thirds of a run in group d, without their first 5 s.
+#: Start and end of each third of a run in group d, in s, without the first 5 s of the third.
 THIRDS = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 BEGINNING_S = 5.0
 #: ssthresh of a flow that is still in its first slow start.

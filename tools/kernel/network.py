@@ -269,7 +269,7 @@ class Qdisc:
         return {"packets": packets, "qlen": qlen, "drops": drops} | _own(kind, stats.get(4, b""))
 
 
-#: Offset of the counters of CE marks in each kind's own statistics (linux/pkt_sched.h).
+#: Offsets of the counters of CE marks in each kind's own statistics, in bytes (linux/pkt_sched.h).
 _MARKS = {
     "codel": (24, 32),
     "fq_codel": (12, 28),
@@ -280,7 +280,8 @@ _MARKS = {
     "sfb": (20,),
 }
 _DUALPI2 = ("prob", "delay_c", "delay_l", "in_c", "in_l", "maxq", "marks", "step")
-#: Attributes of CAKE's statistics: its tins, and in each of them the marks and the drops of the ACK filter.
+#: Numbers of attributes in CAKE's statistics: the tins; and within a tin, the CE marks and the ACKs that the ACK filter
+#: dropped.
 _TINS, _TIN_MARKS, _TIN_ACKS = 10, 8, 6
 
 

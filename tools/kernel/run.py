@@ -1,12 +1,12 @@
-"""Measures scenarios on a Linux kernel, in the format that `bloatlab validate` reads.
+"""Measures scenarios on a Linux kernel, and writes the results in the format that `bloatlab validate` reads.
 
     .venv/bin/python tools/kernel/run.py KERNEL SCENARIOS.json -o measured.json [--seeds 2] [--only TEXT] [-j 2]
     bloatlab validate measured.json
 
-KERNEL is a User-Mode Linux kernel (docs/validation.md, "A kernel of your own"). SCENARIOS.json has the format of
-METHOD.md; its `metrics` are ignored. Every run boots the kernel, whose clock is virtual (see guest.py). A run that is
-already in OUT.runs is not repeated unless its scenario has changed, so the command can be interrupted and continued.
-Remove OUT.runs after changing the kernel.
+KERNEL is a User-Mode Linux kernel (docs/validation.md, "A kernel of your own"). SCENARIOS.json has the format of the
+reference files; its `metrics` are ignored. Every run boots the kernel, whose clock is virtual (see guest.py). Runs are
+kept in a folder beside the output, here measured.runs. A kept run is not repeated unless its scenario has changed, so
+the command can be interrupted and continued. Remove the folder after changing the kernel.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ BOOT = (
     "quiet",
 )
 
-#: Minimum tolerance of a metric: a fraction of its value, and an absolute amount. The first row whose text occurs in
-#: the metric's name applies. The references in the package have similar tolerances.
+#: Minimum tolerance of a metric: a fraction of its value or an absolute amount, whichever is larger. The first row
+#: whose text occurs in the metric's name applies. The references in the package have similar tolerances.
 FLOORS: Sequence[tuple[str, float, float]] = (
     ("jain", 0.0, 0.005),
     ("goodput", 0.02, 0.002),

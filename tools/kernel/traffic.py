@@ -117,7 +117,7 @@ class Flow:
         self._clock.writable(sender, lambda: self._write(sender))
 
     def info(self) -> Info | None:
-        """Returns the state of the sender: its windows in segments, its round trip in ms. None before the start."""
+        """Returns the sender's windows and counters in segments, and its round trip in ms. None before the start."""
         if self._sender is None:
             return None
         data = self._sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
@@ -142,7 +142,7 @@ class Flow:
 
 
 class Pings:
-    """ICMP echoes with 56 bytes of data, every 100 ms. `found` has the time of sending and the round trip in ms."""
+    """ICMP echoes with 56 bytes of data, every 100 ms. `found` has the sending time and RTT (ms) of each reply."""
 
     def __init__(self, clock: Clock, index: int, tos: int, first: float, end: float) -> None:
         self.found: list[tuple[float, float]] = []

@@ -71,8 +71,8 @@ export class Address {
   }
 }
 
-/** Copies text to the clipboard, and confirms this on the button. If the browser refuses, shows the text already
- * selected, in a dialog. */
+/** Copies text to the clipboard, and confirms this on the button. If the browser refuses, shows the text in a dialog,
+ * where it is selected already. */
 export async function copy(text: string, button: HTMLElement, what: string): Promise<void> {
   const label = button.textContent;
   try {

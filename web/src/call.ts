@@ -47,7 +47,7 @@ function counted(call: CallFrames, summary: Summary): string {
   return `${share(played)} pieces of ${Math.round(call.interval_s * 1000)} ms are played${missing === "" ? "." : `; ${missing}.`}`;
 }
 
-/** Draws the wave. `now` is the time of the speech that is being played, or null. */
+/** Draws the figure, with a line at the speech that is being played: at `now` in the run, in s, or null for no line. */
 export function paint(now: number | null = null): void {
   if (drawn === null) return;
   const { call, end } = drawn;

@@ -9,7 +9,8 @@ export interface Card {
   /** The quantity that `value` gives: "quality", "page load". */
   title: string;
   value: string;
-  /** The verdict in a word. A glyph beside it shows the tone, so colour is not needed. */
+  /** A verdict such as "satisfied", or the statistic that `value` is, such as "median"; may be empty. A glyph in front
+   * of a verdict shows the tone, so colour is not needed. */
   verdict: string;
   tone: "good" | "fair" | "bad" | "plain";
   lines: string[];
@@ -17,9 +18,9 @@ export interface Card {
   number: number | null;
   /** 1: more is better; -1: less is better. */
   better: 1 | -1;
-  /** Name of the application; empty for the link. */
+  /** Name of the application; empty on the card for the delay that load adds. */
   app: string;
-  /** Kind of the application; empty for the link. */
+  /** Kind of the application; empty on the card for the delay that load adds. */
   kind: string;
 }
 
@@ -62,7 +63,8 @@ function latency(summary: Summary): Card {
 
 type Make = (app: Tree, summary: Summary) => Omit<Card, "app" | "kind">;
 
-/** The function that makes the card, for each kind of application. The card of any other kind shows the goodput. */
+/** The functions that make an application's card, by its kind. Kinds that are not listed use `transfers`, which shows
+ * the goodput. */
 const KINDS: Record<string, Make> = {
   voip: (app) => {
     const [mos, half] = [mosOf(app), number(app, "voip", "delay_ms", "p50")];
@@ -108,13 +110,13 @@ const transfers: Make = (app, summary) => {
     lines: [wire === null ? "" : `${digits((8e-6 * wire) / (summary.duration_s - summary.warm_up_s), 2, 2)} Mbit/s with headers`, took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
 };
 
-/** Returns a card for the link's delay, and one for each application. */
+/** Returns a card for the delay that load adds, and one for each application. */
 export function cards(summary: Summary): Card[] {
   const apps = Object.entries(summary.apps).filter(([, app]) => isTable(app));
   return [latency(summary), ...apps.map(([name, app]) => ({ ...(KINDS[String(app["kind"])] ?? transfers)(app, summary), app: name, kind: String(app["kind"]) }))];
 }
 
-/** Returns the elements of the cards of `summary`. Each also shows the value on the same card of the pinned run. */
+/** Returns the elements of the cards of `summary`. If the pinned run has the same card, its value is shown too. */
 export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[] {
   const before = new Map((pinned === null ? [] : cards(pinned)).map((card) => [`${card.app} ${card.title}`, card]));
   return cards(summary).map((card) => {

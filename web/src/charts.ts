@@ -1,4 +1,5 @@
-// Draws the three charts with uPlot. The colours are Okabe and Ito's, which are distinct for every kind of colour vision.
+// Draws the three charts with uPlot. The colours are based on Okabe and Ito's palette, which people with colour
+// blindness can distinguish.
 
 import uPlot from "uplot";
 import { isDark, put } from "./dom";
@@ -6,15 +7,15 @@ import { Cursor } from "./stage/cursor";
 import type { Charts, FlowCurve } from "./types";
 
 /** The palette of Okabe & Ito 2008. Olive replaces black, which vanishes on dark pages, and yellow, which vanishes on white. Dark pages use
- * lighter hues. */
+ * lighter hues, except for orange. */
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
 const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
 const colours = (): string[] => (isDark() ? DARK : LIGHT);
-/** The colour of the queue's curve in the chart of the distribution, and of flows that have no colour. */
+/** The colour of the queue's curve in the distribution chart, and of flows to which `paint` gives no colour. */
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** The dash patterns of curves. Once all colours are used, they are used again with the next pattern. */
+/** The dash patterns of curves. If there are more curves than colours, the colours repeat with the next pattern. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 /** The dashes of a pinned run. */
 const DASH = [6, 5];
@@ -259,7 +260,7 @@ function delayLines(charts: Charts, link: string, grid: number[]): Curve[] {
   ];
 }
 
-/** Colours of a pinned run's curves, which have the same names as the curves of the current run. */
+/** Colours of a pinned run's curves in the delay chart, by the label of the current run's curve. */
 const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in L": "#e69f00" };
 
 const asPinned = (line: Curve): Curve => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
