@@ -56,7 +56,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # a module when it is first imported, and most modules of scipy and matplotlib are never imported.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-compile
 
-.PHONY: help run judge study test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run judge study test rust-tests test-rust test-python test-alone test-beside check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -102,11 +102,13 @@ run: $(VENV)/.core-stamp
 study:
 	@$(MAKE) --no-print-directory run SEEDS=10
 
-# The steps run in parallel: the installation of packages and the last step of the simulator's build use only one core, so Rust's
-# tests are compiled on the other.
+# The steps of the set-up run in parallel: the installation of packages and the last step of the simulator's build use only one
+# core, so Rust's tests are compiled on the other. Then come the tests that run against the clock, and which need the machine for
+# themselves. The other tests in Python often wait, so Rust's tests run beside them; their output appears when they end.
 test:
 	@$(MAKE) --no-print-directory -j3 rust-tests $(VENV)/.core-stamp $(VENV)/.dev-stamp
-	@$(MAKE) --no-print-directory -j1 --keep-going test-rust test-python
+	@failed=0; $(MAKE) --no-print-directory test-alone || failed=2; \
+	$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target test-rust test-beside || failed=2; exit $$failed
 
 rust-tests:
 	@tools/preflight.sh $(PYTHON) rust
@@ -117,8 +119,14 @@ test-rust:
 	@tools/preflight.sh $(PYTHON) rust
 	cargo test --workspace --exclude bloatlab-py --locked --quiet --no-fail-fast
 
-test-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
-	$(BIN)/python -m pytest -n auto --dist loadfile
+test-python: test-alone test-beside
+
+test-alone: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	$(BIN)/python -m pytest -m alone
+
+# With "+", the output of pytest appears at once in spite of --output-sync.
+test-beside: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	+$(BIN)/python -m pytest -n auto --dist loadfile -m "not alone"
 
 # The tests run last even with -j, because CI reads the last lines of the test runners.
 check: check-rust check-python
