@@ -217,7 +217,7 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
 
 
 def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
-    """Raises `GridError` for a target without a value in any run: more seeds would hardly give it one.
+    """Raises `GridError` for a target without a value in any run, because more seeds would hardly help.
 
     The rows of grid points may have different names, because their applications or links differ.
     """
@@ -230,7 +230,7 @@ def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the names of the numbers in the rows, each once."""
+    """Returns the names of the rows' columns, each once."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 

@@ -40,7 +40,7 @@ def title(group: Sequence[str]) -> str:
 
 
 def joint(values: Sequence[Any]) -> str:
-    """Returns the text of the values of axes that vary together: a single value if all are equal."""
+    """Formats the values that axes of one group have in a run: a single value if all are equal."""
     texts = [spelled(value) for value in values]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
 
