@@ -24,8 +24,8 @@ Tone = Literal["plain", "good", "bad", "muted", "marked"]
 class TextCell:
     """A cell of a human-readable table: its text, its tone, and a `hint` shown by pages on demand.
 
-    `word` is the tone as a word ("within", "best"), shown in addition to the colour if the cell contains only a number.
-    `link` is the address of another page, relative to this one.
+    `word` ("best") is shown after the text on pages. If it is empty and the text has no letters, pages show a standard
+    word for "good", "bad" and "marked". `link` is the address of another page, relative to this one.
     """
 
     text: str
@@ -145,7 +145,7 @@ def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
     """Returns, for each value, the mean over the `bins` values around it; over fewer values at the ends."""
     window = np.ones(bins)
-    begin, end = (bins - 1) // 2, (bins - 1) // 2 + len(values)  # as in numpy's "same", also for fewer values than bins
+    begin, end = (bins - 1) // 2, (bins - 1) // 2 + len(values)  # numpy's "same" is too long if bins > len(values)
     return (np.convolve(values, window) / np.convolve(np.ones(len(values)), window))[begin:end]
 
 

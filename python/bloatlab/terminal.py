@@ -27,13 +27,13 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "mu
 #: Spaces between columns.
 _GAP = 2
 
-#: `_LEAST_WORDS` is the minimum width of a wrapped text column. Words longer than `_LONGEST_WORD` are broken.
+#: `_LEAST_WORDS` is the minimum width of a wrapped text column. Only words longer than `_LONGEST_WORD` may be broken.
 _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column. At a width of `natural` cells, no text in the column wraps; `least` is the minimum readable width.
+    """A column. `natural` is the width in characters at which no text wraps; `least` is the minimum readable width.
 
     `group` is the index of the column's group in the table's `groups`; -1 if the table has no groups.
     """
@@ -186,7 +186,7 @@ def _columns(table: TextTable) -> list[_Column]:
 def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
     """Returns the number of label columns that are repeated in every block.
 
-    These are all text columns or, if they leave no room for other columns, the first of them.
+    These are all `left` text columns or, if they leave no room for other columns, the first of them.
     """
     words, rest = columns[:left], columns[left:]
     room = width - max((c.least for c in rest), default=0) - _GAP
@@ -194,7 +194,7 @@ def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
 
 
 def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Block]:
-    """Splits the columns into as few blocks as possible."""
+    """Splits the columns into blocks that fit the width, if possible. Columns of a group stay together if they fit."""
     if _total([c.least for c in columns]) <= width or len(columns) <= keys + 1:
         yield _Block(columns, _widths(columns, width))
         return
@@ -263,7 +263,7 @@ def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
 
 
 def _group_line(block: _Block, table: TextTable) -> Text:
-    """Returns the line of group headings, each at the left edge of its columns. A long heading extends to the right."""
+    """Returns the line of group headings, each at the left edge of its columns, unless the previous one is too long."""
     line = Text()
     place, before = 0, -1
     for column, width in zip(block.columns, block.widths, strict=True):

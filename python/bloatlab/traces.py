@@ -65,7 +65,7 @@ class Traces:
             self._parts += 1
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns the tables of traced states, by name, at the end of the run."""
+        """Returns the tables of traced states, by name. If the run had no packets, removes an earlier run's."""
         if self._packets is not None and self._parts == 0:
             remove_packets(self._packets)
         return {
@@ -104,7 +104,10 @@ def packet_files(packets: Path) -> list[Path]:
 
 
 def remove_packets(packets: Path) -> None:
-    """Removes the files that an earlier run wrote into a folder of packets. Other files stay. Raises `OSError`."""
+    """Removes the files that an earlier run wrote into a folder of packets, and then the folder if it is empty.
+
+    Raises `OSError`.
+    """
     for path in packet_files(packets):
         path.unlink()
     with contextlib.suppress(OSError):  # other files are in it, or it does not exist

@@ -139,7 +139,7 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 class Pasts:
     """The most recently used pasts, shared by the threads of a process.
 
-    A process that unpickles this object gets an object of its own, which all its threads share, instead of a copy.
+    Unpickling does not copy this object: in each process, it returns one object, which all threads share.
     """
 
     def __init__(self) -> None:

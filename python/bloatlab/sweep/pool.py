@@ -1,11 +1,11 @@
-"""Executors run points and report one value for each. The local executor is a pool of threads.
+"""Executors run the points of a sweep, and report one value for each. A point is one run with one seed.
 
-A simulation without Python code releases the GIL, so threads use all cores, and results need not be passed between
-processes. Each result is reduced in the thread that computed it: a sweep of hundreds of runs holds a few numbers per
-run, not its series.
+The local executor is a pool of threads. A simulation without Python code releases the GIL, so threads use all cores,
+and results need not be passed between processes. Each result is reduced in the thread that computed it: a sweep of
+hundreds of runs holds a few numbers per run, not its series.
 
-Order and values do not depend on the number of workers: each point names its seed, and each value is stored under the
-index of its point.
+The values and their order do not depend on the number of workers: each point names its seed, and each value is stored
+under the index of its point.
 """
 
 import ctypes
@@ -31,8 +31,7 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Seconds for which a cancelled run may continue before it is interrupted. A run needs this long to stop only if a
-#: user's code in it does not return.
+#: Seconds for which a cancelled run may continue. Then it is interrupted, since a user's code in it may not return.
 GRACE_SECONDS = 1.0
 
 
@@ -61,7 +60,7 @@ class Cancelled(Exception):  # noqa: N818  not an error, because the user stoppe
 
 
 class RunError(RuntimeError):
-    """A run failed; the message names the point, and the cause is chained."""
+    """A run failed; the message names the point. `Threads` also chains the cause."""
 
 
 class Stopped(Exception):  # noqa: N818  not an error in bloatlab
@@ -75,8 +74,8 @@ class ClassFailed(Stopped):
     """A user's class failed in a run. If the command is repeated, it fails again."""
 
 
-#: The function that runs a point. It reports its progress in [0, 1], and must not catch exceptions that the report
-#: raises.
+#: A function that runs a point, and calls its second argument with the progress, from 0 to 1. The function must not
+#: catch exceptions that this call raises.
 Work = Callable[[Point[Any], Progress], Reduced]
 
 
@@ -84,10 +83,10 @@ class Executor(Protocol):
     """Runs points, on this machine or on a cluster; callers do not depend on which.
 
     `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
-    and the value of `work`, as soon as the point is finished, in any thread of the calling process. `watch` receives
+    and the value of `work`, soon after the point is finished, in any thread of the calling process. `watch` receives
     the progress where possible. The first failure stops the rest and is raised as `RunError`, or as `ClassFailed` if a
     user's class caused it; Ctrl-C stops the runs in progress, and `KeyboardInterrupt` is raised when they have stopped.
-    `done` has then been called for every complete point.
+    Values of complete points are lost if they have not reached the calling process by then.
     """
 
     def __call__(
@@ -104,7 +103,7 @@ class Threads:
     jobs: int | None = None
 
     def __post_init__(self) -> None:
-        """Checks the number of runs."""
+        """Checks `jobs`."""
         jobs = plain(self.jobs, "jobs")
         if jobs is not None and not (type(jobs) is int and jobs >= 1):
             raise InputError(f"jobs: {self.jobs!r:.80} is not valid; expected a whole number from 1")
@@ -167,7 +166,7 @@ def sweep(
     """Runs every point and reduces each result where it was computed; returns the values in the order of `points`.
 
     The first failure stops the rest and raises `RunError` (`ClassFailed` for a user's class). Ctrl-C cancels the runs
-    in progress, waits for them (a tenth of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor
+    in progress, waits until they have stopped, and raises `KeyboardInterrupt`. `jobs` is for the local executor
     only. With `trace`, results include the traces that their scenarios enable.
     """
 

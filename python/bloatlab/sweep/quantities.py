@@ -62,7 +62,7 @@ class Amount:
     def written(self, digits: int = DIGITS) -> float | int | str:
         """Writes the amount as a scenario value with `digits` significant digits.
 
-        Whole numbers, and values in p, B, bit or ns, are rounded to whole numbers.
+        An amount of the kind "a whole number", or in p, B, bit or ns, is rounded to a whole number.
         """
         if self.kind == "a whole number":
             return round(self.value)

@@ -71,8 +71,8 @@ class Until:
 class Stop:
     """The result of a grid point: its number of seeds, and the interval of each column with a target and values.
 
-    `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met, and infinite if a
-    column has too few values for an interval (see `_intervals`).
+    `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met, and infinite if
+    there are too few values to judge a target (see `_intervals`).
     """
 
     at: At
@@ -146,8 +146,8 @@ def gather_until(
 
     Without targets, every point is measured with the seeds of the grid.
 
-    `watch` makes the progress display for a round, given its number of runs. Raises the errors of `gather`, and
-    `GridError`.
+    Runs are made in rounds. `watch` receives the number of runs of a round, and returns the display of their progress.
+    Raises the errors of `gather`, and `GridError`.
     """
     if until is None:
         points = grid.points()
@@ -176,8 +176,8 @@ def gather_until(
             stop = _stop(at, rows, max(before[at] + 1, len(grid.seeds)), until)
             if stop.met or stop.seeds >= until.most:
                 stops[at] = stop
-            # if the deviation stayed constant, the width would fall as 1 / sqrt(n); but it may change, so n is at most
-            # doubled
+            # if the deviation stayed constant, the width would fall as 1 / sqrt(n); but the deviation may change, so n
+            # is at most doubled
             else:
                 guess = math.ceil(stop.seeds * min(stop.over, 1.5) ** 2)
                 wanted[at] = min(max(guess, stop.seeds + 1), 2 * stop.seeds, until.most)
@@ -217,7 +217,7 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
 
 
 def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
-    """Raises `GridError` for a target without a value in any run: more seeds would hardly give it one.
+    """Raises `GridError` for a target without a value in any run, because more seeds would hardly help.
 
     The rows of grid points may have different names, because their applications or links differ.
     """
@@ -230,7 +230,7 @@ def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the names of the numbers in the rows, each once."""
+    """Returns the names of the rows' columns, each once."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 

@@ -1,4 +1,4 @@
-"""The store keeps the measures of runs between sweeps. The path of a result names everything that it depends on.
+"""The store keeps the measures of runs between sweeps, under hashes of the core, the code and the scenario.
 
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
@@ -43,7 +43,8 @@ VARIABLE = "BLOATLAB_STORE"
 #: Number of hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Maximum number of attempts to read a file. An attempt fails if another process moves the file's runs into a part.
+#: Maximum number of attempts to read a shelf's index, or a run. An attempt fails if another process moves the runs to
+#: another file meanwhile.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record in a journal, or a row in a part.
@@ -51,7 +52,7 @@ Place = Record | tuple[Part, int]
 
 
 class StoreFull(Exception):  # noqa: N818  the disk is full, which is not an error in bloatlab
-    """The disk is full, so a run cannot be stored. The message is one line."""
+    """The disk is full, so no more runs can be stored. The message is one line."""
 
 
 class StoreUnreadable(Stopped):
@@ -74,7 +75,7 @@ def default_store() -> Path:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results. `notice` receives one line for each file that cannot be used."""
+    """A folder of results. `notice` receives one line for each problem, such as a damaged file."""
 
     folder: Path
     notice: Notice = warnings.warn
@@ -137,7 +138,7 @@ class Stock:
 
 
 def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
-    """Returns, for each measure, the shelf of `core` that was written last: a sweep should be using this one."""
+    """Returns, for each measure, the shelf of `core` that was written last. `stocks` must be sorted, newest last."""
     return list({stock.measure: stock for stock in stocks if stock.core == core[:CODE]}.values())
 
 
@@ -158,7 +159,8 @@ class Index:
     def of(folder: Path, notice: Notice) -> Index:
         """Reads the index of a folder.
 
-        Starts over if another process moves journals into parts meanwhile. Raises `OSError`.
+        Starts over if another process replaces a part meanwhile, or after moving damaged journals aside. Raises
+        `OSError`.
         """
         for _ in range(ATTEMPTS):
             index = Index()
@@ -182,7 +184,7 @@ class Index:
         for path in parquet.journals(folder):
             try:
                 found, damaged = journal.records(path)
-            except FileNotFoundError:  # another process has moved the journal's runs into a part, which is read below
+            except FileNotFoundError:  # another process has moved the runs, if any, into a part, which is read below
                 continue
             if damaged:
                 with journal.abandoned(path) as dead:
@@ -234,7 +236,7 @@ class Shelf:
         Reports damaged files, and moves damaged parts aside. Raises `StoreUnreadable`.
         """
         with self._lock, reading(self.store):
-            for _ in range(ATTEMPTS):  # looks again if another process has moved the run from a journal to a part
+            for _ in range(ATTEMPTS):  # looks again if the run has been moved to another file, or is damaged
                 place = self._places().get(scenario.hash)
                 if place is None:
                     return None
@@ -306,7 +308,7 @@ class Shelf:
                 return self._parts[part.path].measured(row)
 
     def _damaged(self, place: Place, damage: Damaged) -> None:
-        """Reports damage and removes the run from the index. A damaged journal is moved aside later, by `compact`."""
+        """Reports damage, and removes the run from the index. Moves a part aside; a journal is left to `compact`."""
         index, self._index = self._index, None
         match place:
             case Record(path=path):

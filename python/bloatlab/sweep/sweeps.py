@@ -2,9 +2,10 @@
 
     STORE/sweeps/DIGEST-SUM.parquet  axes, seed, scenario_hash; one row per run, in the order of the sweep
 
-A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both. SUM is the SHA-256 of the file's bytes,
-which earlier versions did not write. If a sweep is repeated, the new table replaces the old one. The file's metadata
-contains `sweep` (a name unique in the store, without regard to case), `grid` and `sets`.
+A sweep is a grid file with its `--set` overrides. DIGEST is a hash of the grid file's path and of the overrides. SUM is
+the SHA-256 of the table's bytes (32 digits); earlier versions wrote no SUM. If a sweep is repeated, the new table
+replaces the old one. The file's metadata contains `sweep` (a name unique in the store, without regard to case), `grid`
+and `sets`.
 """
 
 import functools
@@ -31,7 +32,7 @@ from bloatlab.sweep.store import CODE, Store, reading
 
 FOLDER = "sweeps"
 
-#: Matches the name of a sweep's file. Other files in the folder are the user's.
+#: Matches the name of a sweep's file. Files with other names are ignored.
 _NAME = re.compile(rf"(?P<digest>[0-9a-f]{{16}})(-(?P<sum>[0-9a-f]{{{parquet.DIGITS}}}))?\{parquet.SUFFIX}")
 
 
@@ -71,8 +72,8 @@ def measure(tables: Sequence[str] = ()) -> Measure:
 def measures(store: Store) -> list[Measure]:
     """Returns the measures under which a sweep may have stored its runs.
 
-    The first is the measure without tables. The others have tables from `--keep`, and a folder of this core in the
-    store.
+    The first is the measure without tables. The others contain tables (`--keep`), and are found by the names of this
+    core's folders in the store.
     """
     kept = sorted(path.name for path in (store.folder / fingerprint.core()[:CODE]).glob("summary.*"))
     tables = [name.removeprefix("summary.").rpartition("-")[0].rpartition("-")[0].split(".") for name in kept]
@@ -136,7 +137,7 @@ def _sum(data: bytes) -> str:
 
 
 def _read(path: Path) -> Asked:
-    """Reads a sweep's file. Raises `ValueError` and errors of polars if it is damaged, `OSError`."""
+    """Reads a sweep's file. Raises `OSError`; `ValueError`, `KeyError` or an error of polars if it is damaged."""
     with path.open("rb") as file:
         written, data = os.fstat(file.fileno()).st_mtime, file.read()
     known = _NAME.fullmatch(path.name)

@@ -16,10 +16,10 @@ from bloatlab.sweep.quantities import Amount, spelled
 def together(frame: pl.DataFrame, axes: Sequence[str], sampled: Sequence[str] = (), zips: Zips = ()) -> list[list[str]]:
     """Returns the axes in groups that vary together, in the order of `axes`. Most groups have one axis.
 
-    `frame` has one row per run or per grid point. Besides the groups in `zips`, axes vary together if each value of one
-    occurs with exactly one value of the other. If their values are numbers, they must also rise or fall together: in a
-    sample, all values differ, but the axes are independent. `sampled` names the axes known to be sampled, which
-    are only together with others if `zips` says so.
+    `frame` has one row per run or per grid point. Axes vary together if they are in the same group of `zips`, or if
+    each has several values and each value of one occurs with exactly one value of the other. If the values are numbers,
+    they must also rise or fall together, because the values of independent random samples occur in fixed pairs, too.
+    Axes in `sampled` are known to be random samples, so only `zips` counts for them.
     """
     groups: list[list[str]] = []
     for axis in axes:
@@ -40,7 +40,7 @@ def title(group: Sequence[str]) -> str:
 
 
 def joint(values: Sequence[Any]) -> str:
-    """Returns the text of the values of axes that vary together: a single value if all are equal."""
+    """Formats the values that axes of one group have in a run: a single value if all are equal."""
     texts = [spelled(value) for value in values]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
 

@@ -23,7 +23,7 @@ def validate(
     sets: tuple[Override, ...] = (),
     watch: Watch | None = None,
 ) -> Validated:
-    """Runs every entry with seeds starting at 1, and judges it. Raises `ScenarioError` if `sets` are not valid."""
+    """Runs and judges every supported entry with the seeds 1 to `seeds`. Raises `ScenarioError` for invalid `sets`."""
     points: list[Point[int]] = []
     refused: dict[int, str] = {}
     for index, entry in enumerate(entries):

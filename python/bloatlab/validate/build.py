@@ -6,7 +6,7 @@
 Sizes on the wire include IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514
 bytes, a ping 98. The shaper (HTB) releases a packet at once if it has enough tokens; packets are serialised at the hop
 behind it (METHOD.md). If the text of the discipline begins with ROOT, CAKE does the shaping, and the link `up` has
-no HTB.
+no HTB. If necessary (see `cuts`), the link `cut` splits bursts into segments; without it, h1 is connected to s0.
 """
 
 import random
@@ -20,7 +20,7 @@ from bloatlab.workloads.build import ns
 
 UP, HOP, BACK, ACKS, CUT = "up", "hop", "back", "acks", "cut"
 PAGE = "page"
-#: Payload of a full segment with timestamps, and the headers of an empty segment (Ethernet, IPv4, TCP), in bytes.
+#: Payload of a full segment with timestamps, and the headers without TCP options (Ethernet, IPv4, TCP), in bytes.
 MSS, TCP_HEADER = 1448, 54
 #: Size of AccECN's TCP option in bytes.
 ACCECN_OPTION = 12
@@ -33,16 +33,16 @@ PAGE_BYTES = 177_669
 #: Size on the wire of a ping with 56 data bytes.
 PING_BYTES = 98
 
-#: Rate of the hop behind the shaper, relative to the shaper's rate. The hop's queue stays empty.
+#: Rate of the hop behind the shaper, relative to the shaper's rate. It is above 1, so the hop's queue stays short.
 HOP_RATE = 1.02
 
 #: Rate of the hosts' own links, in bit/s.
 ACCESS_BPS = 1_000_000_000
-#: Rate of the hosts' links if h1 has its own discipline: practically unlimited.
+#: Rate of the senders' links if the entry has `h1_qdisc`, and of the link `cut`: practically unlimited.
 UNLIMITED_BPS = 100_000_000_000
 
-#: Memory of the kernel's receive buffer in bytes: at first, and at most. The kernel's maximum is 6 MiB, but there 1448
-#: bytes of payload take 3776 bytes of memory (scaling_ratio 98/256), and in bloatlab 2896.
+#: Memory of the receive buffer in bytes: at first, and at most. The kernel's maximum is 6 MiB, but in the kernel, 1448
+#: bytes of payload take 3776 bytes of memory (scaling_ratio 98/256). In bloatlab, they take 2896 bytes.
 RMEM = {"default": 131_072, "max": 2 * 6_291_456 * 98 // 256}
 
 #: The kernel's default limit on segments per burst.
@@ -57,7 +57,7 @@ BIN_S = 0.01
 #: Gaps between datagrams are random. Each gap differs from the mean gap by at most this fraction of the mean.
 GAP_SPREAD = 0.1
 
-#: Time from the last ping to the end of the run, in s.
+#: Time from the end of the pings to the end of the run, in s.
 PINGS_END_S = 2.0
 
 CONGESTION = ("reno", "cubic", "bbr", "dctcp")
@@ -119,7 +119,7 @@ def check(entry: Entry) -> None:
 
 
 def _check_hosts(entry: Entry) -> None:
-    """Checks the keys that concern the hosts."""
+    """Checks the keys in `Entry.rest`."""
     for key, value in entry.rest.items():
         if key not in _UNDERSTOOD:
             raise NotSupportedError(f"{key} {str(value)[:40]}")
@@ -186,7 +186,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
     access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
     entrance = "e0" if cuts(entry) else "s0"
     if cuts(entry):
-        # this CAKE only splits bursts into segments; at its rate, its queue stays empty
+        # this CAKE only splits bursts into segments; at this rate, its queue is practically empty
         links[CUT] = _wire(entrance, "s0", UNLIMITED_BPS) | {"queue": "cake besteffort flowblind"}
     for k, host in enumerate(senders.values()):
         links["nic" if k == 0 else f"nic{k}"] = _wire(host, entrance, access)

@@ -95,7 +95,7 @@ class Judged:
     unsupported: str = ""
 
     def table(self) -> TextTable:
-        """Makes a table with one row per metric, at most 80 columns wide."""
+        """Makes a table with one row per metric."""
         rows: list[list[TextCell]] = []
         for c in self.cells:
             kernel, ours, tol = c.texts()
@@ -123,7 +123,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """The judged scenarios of all reference files."""
+    """The judged scenarios of a validation."""
 
     scenarios: Sequence[Judged]
     seeds: int

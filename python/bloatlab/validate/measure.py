@@ -90,7 +90,7 @@ class _Flows:
         self.names = flow_names(entry)
 
     def mbit(self, name: str, window: Window) -> float:
-        """Returns a flow's goodput in a window."""
+        """Returns a flow's goodput in a window, in Mbit/s."""
         frame = self.frames.get(name)
         sent = 0.0 if frame is None else float(inside(frame, window)["goodput_bytes"].sum())
         return sent * 8e-6 / (window[1] - window[0])
@@ -120,7 +120,7 @@ class _Flows:
             if frame is None:
                 continue
             seen = inside(frame.sort("t_s"), window).gather_every(CWND_EVERY)
-            # the kernel counts its window in whole segments, so the fraction of a segment in Reno's window is discarded
+            # the kernel counts its window in whole segments, so a fraction of a segment is discarded here
             found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // mss(self.entry.flows[g]))
             found[f"g{g}_srtt_ms"] = _mean(seen["srtt_ms"])
         if "g0_cwnd_mean" in found:
@@ -239,7 +239,7 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
     """Returns the number of packets that left the queue, as tc counts them.
 
     tc counts each segment of a packet that contains several, whereas a drop or a mark counts once per packet. To find
-    the number of segments, the bytes of pings and datagrams are subtracted; the rest are full segments of bulk flows.
+    the number of segments, the bytes of pings and datagrams are subtracted; the rest counts as full segments.
     """
     packets = float(frame["sent_packets"].sum())
     if not offloads(entry):

@@ -38,7 +38,10 @@ def shapes(text: str) -> bool:
 
 
 def queue_of(text: str, rate_bps: int) -> str:
-    """Reads the queue of a link with rate `rate_bps` from a discipline in tc's syntax. Raises `NotSupportedError`."""
+    """Returns a discipline in tc's syntax, without ROOT and with the words of `KERNEL`. Raises `NotSupportedError`.
+
+    `rate_bps` is the rate of the link, which cake's own shaper must not exceed.
+    """
     words = text.split()[1 if shapes(text) else 0 :]
     added = KERNEL.get("".join(words[:1]), "").split()
     words[1:1] = [word for at in range(0, len(added), 2) if added[at] not in words for word in added[at : at + 2]]

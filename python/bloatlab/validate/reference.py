@@ -84,7 +84,7 @@ _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "me
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
 
-#: The datagram stream of the scenarios in group d (METHOD.md), used if the file does not list a stream.
+#: The datagram stream of a scenario in group d (METHOD.md) that lists no stream.
 _BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
 
 

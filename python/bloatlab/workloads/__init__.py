@@ -5,7 +5,7 @@
 A workload has its own parameters (`rate`, `rtt`, `queue` ...), which are set like the values of a scenario. If `--set`
 names anything else, it overrides a value in the scenario that the workload builds. `find` looks up a name.
 
-`cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads shared by studies.
+`cable_home` and `cable_loads` are not workloads: they build a home with a cable modem, and its loads, for studies.
 """
 
 from collections.abc import Mapping

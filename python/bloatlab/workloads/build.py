@@ -61,7 +61,7 @@ class Parameters:
             return self.text(name)
 
     def refusal(self, name: str, why: str) -> WorkloadError:
-        """Returns the error for a parameter whose value is not valid, because of `why`."""
+        """Returns the error for a parameter with an invalid value; `why` is the reason."""
         return WorkloadError(f"{self.workload}: {name}: {json.dumps(self.text(name)[:80])} {why}")
 
 

@@ -28,7 +28,9 @@ UP, DOWN = "up", "down"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Values that the paper leaves open, and values changed by experiments. Quantities are strings with units.
+    """Values that the paper leaves open, and values changed by experiments.
+
+    Quantities are strings with units, or numbers whose names contain the unit. Windows are numbers of segments.
 
     The defaults are the values of the study cablelabs2012; its `parameters.toml` gives the reason for each open value.
     """
@@ -71,11 +73,11 @@ class Setup:
     sojourn_both: bool = False
     #: The page to use instead of the paper's; None: the paper's page.
     page: str | Mapping[str, Any] | None = None
-    #: The queue's limit; if not None, it replaces the limit in the case.
+    #: The queue's limit; None: the limit of the `Case`. Not used with `queue`.
     limit: str | None = None
     #: CoDel's target.
     target: str = "5ms"
-    #: The queue, as in a scenario; if not None, it replaces the queue in the case.
+    #: The queue, as in a scenario; None: the queue of the `Case`.
     queue: Mapping[str, Mapping[str, Any]] | None = None
     #: Difference between the round trips of successive transfers; 0 if all transfers have the paper's round trip.
     round_trip_step_ms: float = 0.0
@@ -182,7 +184,7 @@ def _bulk(case: Case, setup: Setup) -> Data | None:
             return None
         case Bulk.SINGLE:
             return {"ftp": {"flows": 1}}
-        case Bulk.BURSTY if setup.bursty_schedule:  # in this reading, one connection carries a file every 30 s
+        case Bulk.BURSTY if setup.bursty_schedule:  # one connection carries a file every 30 s
             return {"messages": {"message": setup.burst_file, "interval": "30s"}}
         case Bulk.BURSTY:
             files: Data = {"size": setup.burst_file, "pause": "16s"}

@@ -50,7 +50,7 @@ LOADED = NUMBERS[1:]
 class Case:
     """One row of Table 2 with one queue. `number` is 1 to 9 without RF congestion, 11 to 19 with it; there is no 10.
 
-    Raises `KeyError` for a number that is not in Table 2.
+    Raises `KeyError` for any other number.
     """
 
     number: int
@@ -95,6 +95,6 @@ class Case:
 def grid(*, congested: bool = False) -> list[Case]:
     """Returns the nine loads, each with the three queues: the 27 runs of Tables 3 to 8.
 
-    With `congested`, the CMTS grants no more than the sustained rate in each of these runs.
+    With `congested`, returns the same 27 runs with RF congestion.
     """
     return [Case(number + (10 if congested else 0), queue) for queue in Queue for number in NUMBERS]

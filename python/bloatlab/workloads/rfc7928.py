@@ -3,9 +3,9 @@
     senders --- left ===bottleneck=== right --- receivers        the same round trip for all, unless stated
 
 The AQM at the bottleneck uses its defaults; its buffer is the bandwidth-delay product for the longest round trip,
-unless `queue` sets a limit. TCP is Reno with SACK and an initial window of 3 segments unless stated otherwise. n flows
-have the loss 0.76 n² / S², where S is the sum of the bandwidth-delay product and the buffer in packets; so n = 1.147 S
-sqrt(loss). A loss of 0.1 % is mild congestion, 0.5 % medium, 1 % heavy.
+unless `queue` sets a `limit` or has no such parameter. TCP is Reno with SACK and an initial window of 3 segments unless
+stated otherwise. n flows have the loss 0.76 n² / S², where S is the sum of the bandwidth-delay product and the buffer
+in packets; so n = 1.147 S sqrt(loss). A loss of 0.1 % is mild congestion, 0.5 % medium, 1 % heavy.
 
 Departs: web pages in 7.2 and 9 have 50 objects of 12 kB, a choice that the RFC leaves open. The short flows of 5.1.2
 have five sizes (11 to 99 packets); transfers of each size repeat, and the five sizes run side by side. LEDBAT's gain is
@@ -39,9 +39,9 @@ _MOST_CHANGES = 100_000
 
 
 def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
-    """Makes the bottleneck, and a reverse link with ten times the bottleneck's rate.
+    """Describes `apps`, the bottleneck, and a reverse link with ten times the bottleneck's rate.
 
-    `longest` is the longest round trip, in s.
+    `longest` is the longest round trip in s, which sets the buffer; None: `rtt`.
     """
     rate, rtt = p.quantity("rate", "rate"), p.quantity("rtt", "duration")
     queue = buffered(p.queue(), bdp(rate, longest or rtt))

@@ -1,8 +1,8 @@
 """The tests of flent (flent.org): Realtime Response Under Load and its variants, under flent's own names.
 
-A client loads both directions of a line to a server for `length`; the probes begin 5 s before the load and end 5 s
-after it. Probes are UDP request and response (the next request leaves when the response arrives) and ICMP echo every
-0.2 s. A flow's DSCP is the same in both directions.
+In RRUL, a client loads both directions of a line to a server for `length`; the probes begin 5 s before the load and end
+5 s after it. Probes are UDP request and response (the next request leaves when the response arrives, or after 1 s) and
+ICMP echo every 0.2 s. A flow's DSCP is the same in both directions. Variants change the load, the probes or the times.
 
 Source: flent/tests/*.conf of flent 2.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, bps, link, ns
 
 _SOURCE = "flent 2, flent/tests/{}.conf"
-#: Time before the load, and again after it, in which only probes are sent, in s.
+#: Time from the start of the run to the load, and from the end of the load to the end of the run, in s.
 SILENCE = 5.0
 #: A UDP probe: 20 bytes of IPv4, 8 of UDP, 1 of data.
 _UDP_PROBE = "29B"
@@ -125,7 +125,7 @@ def _be_nflows(p: Parameters) -> Data:
     return {**made, "app": {**made["app"], "udp_BE": _udp("CS0")}}
 
 
-#: Servers in the RTT fairness test: their names, DSCPs, and their round trips as multiples of `rtt`.
+#: Servers in the RTT fairness test: name, name of the flows in flent, DSCP, and round trip as a multiple of `rtt`.
 _FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS1", 2.0), ("s4", "BK2", "CS1", 4.0))
 
 
