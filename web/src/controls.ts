@@ -1,4 +1,4 @@
-// The controls for the chosen link, for the rate or modem behind its queue, for the applications, and for the run.
+// The controls for the chosen link (with its queue, and its modem or shaper), for the applications, and for the run.
 
 import { h, put } from "./dom";
 import { Form, range, row, type Store } from "./form";
@@ -16,15 +16,15 @@ export interface Desk {
   link: string;
   /** Called after a change of `tree`. `rebuild` is true if the change needs different controls. */
   changed(rebuild: boolean): void;
-  /** Shows an error in a typed text; the scenario keeps its last value. */
+  /** Shows an error in a text that the visitor has typed. The scenario does not change. */
   refuse(problem: Problem): void;
 }
 
 /** Names for the catalogue's discipline types. */
 const TYPES: Record<string, string> = { C: "Plain queue", B: "Active queue management", A: "A queue per flow" };
 const PACKET = 1500;
-/** Delay from the last key to the use of a typed round-trip time, so that a text is not used before it is complete: on the
- * way from "100ms" to "200ms", "00ms" would set all delays to 0, and their ratio would be lost.   Unit: ms. */
+/** A typed round-trip time is used this long after the last keystroke, or when the field loses the focus. So incomplete
+ * text is not used: between "100ms" and "200ms", "00ms" would set all delays to 0 and lose their ratio.   Unit: ms. */
 const TYPING_MS = 300;
 const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "ms"]];
 
@@ -103,7 +103,7 @@ export class Controls {
     let refused = false;
     const apply = () => {
       typing = 0;
-      // this text may have been removed from the page in the meantime, because the controls were rebuilt
+      // the controls may have been rebuilt in the meantime; this field is then no longer on the page
       if (!input.isConnected) return;
       const time = seconds(input.value);
       refused = !Number.isFinite(time);
@@ -126,7 +126,7 @@ export class Controls {
       clearTimeout(typing);
       typing = 0;
       setBaseRtt(this.desk.tree, this.desk.link, time);
-      // a text with the focus is not updated when the scenario changes, so it is updated here
+      // a change of the scenario does not update a field that has the focus, so the field is updated here
       input.value = showSeconds(value());
       this.desk.changed(false);
     }, "RTT", secondsText);
@@ -164,7 +164,7 @@ export class Controls {
     if (schema === null) return null;
     const path = ["link", this.key, "queue", queue.name, "limit"];
     const shape = this.schema.shape(schema);
-    // if the default depends on other keys, the schema mentions it only in the description: "null: 1000p"
+    // if the default depends on other keys, the schema mentions it only in the description: "null: 128p"
     const fallback = typeof shape.fallback === "string" ? shape.fallback : (/null: (\d+p)/i.exec(shape.doc)?.[1] ?? "");
     const current = () => limit(String(get(this.desk.tree, path) ?? fallback));
     const scale = (): Scale => {
@@ -209,7 +209,7 @@ export class Controls {
     return { p: (this.speed() * rtt) / 8 / PACKET, B: (this.speed() * rtt) / 8, s: rtt }[unit];
   }
 
-  /** Converts the buffer to another unit, at the link's rate. */
+  /** Converts the buffer to another unit, at the link's rate. Without a rate, sets the buffer to 1000 packets. */
   private convert(path: Path, fallback: string, to: LimitUnit): void {
     const [value, from] = limit(String(get(this.desk.tree, path) ?? fallback)) ?? [1000, "p" as LimitUnit];
     const second = { p: this.speed() / 8 / PACKET, B: this.speed() / 8, s: 1 };
@@ -235,7 +235,8 @@ export class Controls {
     return field;
   }
 
-  /** Switches to another discipline with its last parameters and the current buffer. */
+  /** Switches to another discipline, with the parameters that it had last. The current buffer, if it is set, is kept if
+   * both disciplines have one. */
   private choose(name: string): void {
     const before = this.queue();
     this.remembered.set(before.name, structuredClone(before.params));
@@ -361,7 +362,8 @@ export class Controls {
     if (kind === "") return;
     const { tree } = this.desk;
     const apps = tables(tree, "app");
-    // a second application of a kind has the client, the first server and the start of the first application
+    // client and first server are copied from the first application of the same kind or, if there is none, from the
+    // first application of any kind. The start is copied only from an application of the same kind
     const alike = apps.find(([, app]) => get(app, ["traffic", kind]) !== undefined)?.[1];
     const model = alike ?? apps[0]?.[1];
     const link = directed(tree).find((l) => l.name === (this.desk.link || bottleneck(tree)));
@@ -376,8 +378,9 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** Returns the parameters for a newly added application: one server, if there is such a parameter, with all objects
-   * of a page on it; and a rate if the schema has no default for the rate. */
+  /** Returns the parameters for a newly added application. An application with the parameter `servers` gets one
+   * server, which holds all objects of a web page. A required rate is set to a tenth of the link's rate, or to 100 kbit/s
+   * if the link has none. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;
@@ -405,7 +408,7 @@ export class Controls {
   }
 }
 
-/** Applications that have a button each; all other applications are in a list. */
+/** Applications that have a button each. The list beside the buttons contains all applications. */
 const QUICK: [string, string][] = [["ftp", "upload"], ["voip", "call"], ["web", "pages"], ["game", "game"], ["video", "video"]];
 
 const around = (scale: Scale, value: number): Scale =>

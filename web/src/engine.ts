@@ -91,7 +91,8 @@ export class Engine {
     return at >= 0 ? at : null;
   }
 
-  /** Runs a scenario for comparison with the scenario in the charts; returns null if the simulator refuses it. */
+  /** Runs a scenario for comparison with the scenario in the charts. Returns null if the simulator refuses the scenario,
+   * or if the result is no longer wanted. */
   async beside(tree: Tree, stop: AbortSignal): Promise<Result | null> {
     const answer = await this.job({ kind: "beside", scenario: JSON.stringify(tree), points: POINTS }, stop);
     const read = answer.kind === "answer" ? JSON.parse(answer.text) as Result | { problems: Problem[] } : { problems: [] };

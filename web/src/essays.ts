@@ -12,7 +12,7 @@ interface Guess {
   options: { text: string; claim: string }[];
 }
 
-/** The part of a run shown on the stage of moving packets: times are written as in a scenario, and speed 1 is real time. */
+/** The part of a run that the stage (the animation of packets) plays. Times are written as in a scenario; speed 1 is real time. */
 export interface StageWindow {
   from: string;
   until: string;
@@ -87,7 +87,7 @@ export class Essays {
         h("button", { type: "button", onclick: () => this.restart() }, "Back to the call at home")));
   }
 
-  /** Opens the experiment that the page started with, so that the first-minute buttons appear again. */
+  /** Opens the first experiment (a call alone), for which the page shows the buttons of first.ts. */
   private restart(): void {
     this.close();
     this.lab.open(structuredClone(ALONE));
@@ -171,7 +171,7 @@ export class Essays {
     if (of !== undefined) byId(FIGURES[of]).classList.add("looked-at");
   }
 
-  /** Returns the numbers for the text; null until this step's run is done. */
+  /** Returns the data for the numbers in the text; null unless the page shows this step's run and any run that it is compared with. */
   private source(step: Step): Source | null {
     const { shown, pinned } = this.lab;
     if (shown === null || this.lab.stale || !same(shown.tree, step.scenario) || (step.compare && pinned === null)) return null;
@@ -207,7 +207,7 @@ export class Essays {
     this.judge(step, now);
   }
 
-  /** Says which guess was right, and marks the step as answered. */
+  /** Shows the answer and, if the step has them, the verdict on the guess and the step's part of the run on the stage. */
   private judge(step: Step, now: Source): void {
     const answer = this.panel.querySelector<HTMLElement>(".answer");
     if (answer === null) return;

@@ -8,7 +8,7 @@ import type { Lab } from "./lab";
 import { set } from "./paths";
 import type { Tree } from "./types";
 
-/** The scenario that the page opens with. */
+/** The scenario that the page opens with, if its address contains none. */
 export const ALONE = FIRST.scenario as Tree;
 
 /** Actions offered after the call is repaired. */
@@ -35,7 +35,7 @@ function mended(queue: Tree): Tree {
   return tree;
 }
 
-/** The first-minute buttons, in order; only those that can be pressed next stand out. */
+/** The buttons of the first minute, in order. The buttons for the next step stand out. */
 export class First {
   private readonly root = byId("first");
   private readonly next: HTMLElement;
@@ -64,7 +64,8 @@ export class First {
   }
 
   /** After the upload starts, makes the stage show how the queue fills. After a repair, makes the stage show a late
-   * part of the run, in which both queues have settled: earlier, CoDel's queue is as long as the drop-tail queue. */
+   * part of the run, in which the queues of both runs have settled: earlier, CoDel's queue is as long as the
+   * drop-tail queue of the pinned run. */
   private shown(ms: number | null): void {
     const mends = this.steps.slice(2).some((s) => this.lab.shown !== null && same(s.tree, this.lab.shown.tree));
     if (ms === null || !(mends || this.started)) return;

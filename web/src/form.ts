@@ -17,7 +17,7 @@ const words = (name: string): string => name.replaceAll("_", " ");
 const shown = (value: Json | undefined): string =>
   value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** Slider ranges by kind, for keys without a default and for all probabilities. */
+/** Slider ranges by kind, for keys with no default or with the default 0, and for all probabilities. */
 const RANGES: Record<Kind, Scale> = {
   BitRate: { lo: 1e5, hi: 1e9, zero: false },
   Bytes: { lo: 100, hi: 1e8, zero: false },
@@ -115,8 +115,7 @@ export class Form {
     return box;
   }
 
-  /** Returns a row with a list of keywords and tables of one key, to choose one. The parameters of the chosen variant
-   * are below the list. */
+  /** Returns the row of a choice: a list of the variants, and below it the parameters of the chosen variant. */
   private choice(label: string, shape: Shape, variants: Variant[], path: Path): HTMLElement {
     const given = choice(this.store.value(path));
     const fallback = choice(shape.fallback ?? undefined);
@@ -158,7 +157,7 @@ export class Form {
 
   /** Returns an initial value that the simulator accepts. A new table gets only its required keys; a list is empty. `n`
    * is the number of earlier quantities of the same kind in the table; each quantity is larger than the one before, as
-   * percentiles must be. No table that a form can switch on requires any other kind of value. */
+   * percentiles must be. Texts, flags and choices need no value: no table that a form can create requires one. */
   private needed(schema: Tree, n = 0): Json {
     const shape = this.schema.shape(schema);
     if (shape.is === "quantity") return USUAL[shape.kind](n + 1);

@@ -20,7 +20,7 @@ const MOST_CHARACTERS = 500_000;
 const MOST_BYTES = 2_000_000;
 /** Maximum number of links and applications combined. */
 const MOST_TABLES = 400;
-/** Maximum nesting depth of tables. */
+/** Maximum nesting depth. Tables, lists and plain values each count as one level. */
 const DEEPEST = 24;
 /** Maximum number of disciplines with which an experiment also runs, for comparison. */
 export const MOST_BESIDE = 3;

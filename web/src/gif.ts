@@ -13,7 +13,7 @@ const coarse = (data: Uint8ClampedArray, i: number): number => (((data[i] ?? 0) 
 interface Palette {
   /** Red, green and blue of each of 256 colours. */
   colours: number[];
-  /** Returns the index in `colours` of the colour closest to the coarse colour `key`. */
+  /** Returns the number, from 0 to 255, of the palette colour closest to the coarse colour `key`. */
   place(key: number): number;
 }
 

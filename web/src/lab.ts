@@ -19,7 +19,8 @@ export interface Shown extends Run {
 export interface Events {
   /** The scenario has changed. `rebuild` is true if the scenario now needs different controls. */
   changed(rebuild: boolean): void;
-  /** Another run or link is shown, or the pinned run has changed. `ms` is the duration of a new run, null if there is no new run. */
+  /** The result must be drawn again, for example because another run or link is shown, or another run is pinned. `ms` is
+   * the time that the simulator took for a new run; null if there is no new run. */
   shown(ms: number | null): void;
   /** A scenario or a typed text was refused. The list is empty when everything is accepted again. */
   problems(problems: Problem[]): void;
@@ -32,7 +33,7 @@ export class Lab implements Desk, Watch {
   pinned: Run | null = null;
   /** Disciplines with which the experiment also runs, for comparison on the stage. */
   beside: string[] = [];
-  /** True if the simulator has refused the current scenario, or its run was stopped. `shown` is then the run of an earlier scenario. */
+  /** True if the simulator has refused the current scenario, or its run was stopped. `shown` is then an earlier scenario's run, or null. */
   stale = false;
   engine!: Engine;
   /** True until the current scenario has been run, refused or stopped. */
@@ -45,7 +46,7 @@ export class Lab implements Desk, Watch {
   private readonly listeners: Partial<Events>[] = [];
   /** The errors that the simulator found in the current scenario. */
   private found: Problem[] = [];
-  /** The error in a text that is not in the scenario yet; the list is empty when there is none. */
+  /** The error in a refused text, if any. The scenario does not contain this text. */
   private typed: Problem[] = [];
   private waiting: { done: (summary: Summary) => void; failed: (error: Error) => void }[] = [];
 

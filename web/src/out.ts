@@ -19,7 +19,7 @@ function node(tag: string, attributes: Attributes, ...children: (Node | string)[
 const round = (x: number): string => x.toFixed(1);
 const text = (x: number, y: number, words: string, more: Attributes = {}): SVGElement => node("text", { x: round(x), y: round(y), ...more }, words);
 
-/** Returns round numbers that divide an axis into two to six parts. */
+/** Returns two to seven round numbers at equal distances along an axis; only `low` if the axis has no length. */
 function ticks(low: number, high: number): number[] {
   const rough = (high - low) / 6;
   if (!(rough > 0)) return [low];
@@ -36,7 +36,7 @@ const decades = (low: number, high: number): number[] => {
   return found;
 };
 
-/** Functions that convert values to positions on the picture. */
+/** Functions that convert values to positions on the picture, and the values at the ticks of both axes. */
 interface Scales {
   x(value: number): number;
   y(value: number): number;

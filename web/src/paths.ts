@@ -17,7 +17,7 @@ export function get(tree: Json | undefined, path: Path): Json | undefined {
   return place;
 }
 
-/** Keys that would change an object's prototype; a scenario has no such names. */
+/** Keys that could change an object's prototype. `set` ignores paths with these keys. */
 const RESERVED = ["__proto__", "constructor", "prototype"];
 
 /** Sets the value at a path; undefined removes it. Creates missing tables on the path; a keyword on the path (`codel`) becomes a table of one key. */

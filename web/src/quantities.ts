@@ -1,5 +1,5 @@
-// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%". Every spelling that
-// crates/units reads is accepted; the simulator refuses all other spellings.
+// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%". The functions accept every
+// spelling that crates/units reads, and some others, such as "5m" for a rate, which the simulator refuses.
 
 export type Kind = "BitRate" | "Bytes" | "Duration" | "Limit" | "Prob";
 
@@ -35,7 +35,7 @@ export function seconds(text: string): number {
   return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? found[3] ?? ""] ?? NaN);
 }
 
-/** Parses a share to a number from 0 to 1; NaN for any other string. */
+/** Parses a share to a number, 1 for "100%"; NaN for any other string. The number may be above 1. */
 export function share(text: string | number): number {
   if (typeof text === "number") return text;
   const found = /^([0-9.]+)\s*(%?)$/.exec(text.trim());
@@ -93,7 +93,7 @@ export function showLimit(value: number, unit: LimitUnit): string {
   return unit === "B" ? showBytes(value) : showSeconds(value);
 }
 
-/** Formats a number of some kind for a scenario. `like` is a limit that supplies the unit of the result. */
+/** Formats a number of some kind for a scenario. A number of the kind Limit gets the unit of the limit `like`. */
 export function show(kind: Kind, value: number, like = "p"): string | number {
   switch (kind) {
     case "BitRate": return showRate(value);
@@ -104,7 +104,7 @@ export function show(kind: Kind, value: number, like = "p"): string | number {
   }
 }
 
-/** Formats a number with three digits and a unit, for people: "5.06 Mbit/s", "1.5 s", "250 packets"; "–" for NaN. */
+/** Formats a number with at most three significant digits and a unit, for people: "5.06 Mbit/s", "1.5 s"; "–" for NaN. */
 const withUnit = (x: number, units: readonly [number, string][]): string => {
   const [scale, unit] = units.find(([s]) => rounded(x) >= s) ?? units[units.length - 1] ?? [1, ""];
   return Number.isNaN(x) ? "–" : `${plain(rounded(x) / scale)} ${unit}`;
@@ -119,7 +119,7 @@ export function limitText(value: number, unit: LimitUnit): string {
   return unit === "B" ? bytesText(value) : secondsText(value);
 }
 
-/** Formats a number of some kind for people. `like` is a limit that supplies the unit of the result. */
+/** Formats a number of some kind for people. A number of the kind Limit gets the unit of the limit `like`. */
 export function text(kind: Kind, value: number, like = "p"): string {
   switch (kind) {
     case "BitRate": return rateText(value);

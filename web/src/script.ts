@@ -11,7 +11,7 @@ export interface Script {
   scenario(): Tree;
   /** Sets a value by its dotted path; undefined removes the value. The scenario does not run until `run` is called. */
   set(path: string, value?: Json): void;
-  /** Runs the given or the current scenario; returns its summary.   Errors: the simulator refuses the scenario. */
+  /** Runs the given or the current scenario; returns its summary.   Errors: the simulator refuses the scenario, or the run is stopped. */
   run(scenario?: Tree): Promise<Summary>;
   /** Returns the summary of the run shown on the page; null before the first run. */
   summary(): Summary | null;
@@ -45,7 +45,7 @@ export function offer(lab: Lab, version: string, index: Json): void {
       const done = lab.settled();
       if (scenario !== undefined) lab.open(tree);
       else {
-        // the page's own scenario, which `set` has changed, is compared with the pinned run, as when a control is moved
+        // a pinned run stays pinned, as when the visitor moves a control
         lab.tree = tree;
         lab.changed(true);
       }

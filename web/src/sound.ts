@@ -5,9 +5,10 @@ import { byId } from "./dom";
 import type { Lab } from "./lab";
 import { samples } from "./speech";
 
-/** Duration of the part of a run that is played. By the end of this part, the load has made the call worse. */
+/** Maximum duration of the part of a run that is played. In the page's first experiments, the upload has made the call
+ * worse by the end of this part. */
 const LENGTH_S = 9;
-/** Start of the part that is played, before the load begins. */
+/** Start of the part that the button plays. In the page's first experiments, the upload begins later, at 5 s. */
 const FROM_S = 3;
 
 export class Sound {

@@ -29,7 +29,7 @@ export function samples(call: CallFrames, from: number, length: number, rate: nu
   for (let i = 0; i < out.length; i++) {
     const t = from + i / rate;
     const frame = Math.floor((t - call.start_s) / call.interval_s);
-    // speech fades to silence within about 2 ms, which sounds like the soft click of a phone
+    // speech fades in and out with a time constant of 2 ms, which sounds like the soft click of a phone
     open += ((call.frames[frame] === "p" ? 1 : 0) - open) / (0.002 * rate);
     out[i] = open < 1e-3 ? 0 : open * 0.35 * envelope(t) * voice(t);
   }

@@ -17,7 +17,7 @@ export function explained(text: string): (string | HTMLElement)[] {
     if (seen.has(word)) continue;
     seen.add(word);
     const term = h("button", { type: "button", class: "term", "aria-describedby": idOf(word) }, word);
-    // a line may end before and after a button, which would separate a bracket from the term inside it
+    // a line break may precede a button, and would separate an opening bracket from the term
     if (text[index - 1] === "(") parts.push(text.slice(end, index - 1), h("span", { class: "joined" }, "(", term));
     else parts.push(text.slice(end, index), term);
     end = index + word.length;

@@ -30,8 +30,8 @@ export function directed(tree: Tree): Directed[] {
 /** Cable modems that a link may have: DOCSIS 3.0 and 3.1. */
 export const MODEMS = ["docsis", "docsis31"] as const;
 
-/** Returns the path of the key that sets a link's long-term rate: the rate of its modem or shaper or, without a modem
- * and a shaper, the link's own rate. */
+/** Returns the path of the key that sets a link's long-term rate: the rate of its modem or shaper or, if these set no
+ * rate, the link's own rate. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
   const modem = MODEMS.find((kind) => isTable(link[kind]));
@@ -55,8 +55,8 @@ export function linkRate(tree: Tree, key: string): number {
 const quantity = (value: Json | undefined, read: (text: string) => number): number =>
   typeof value === "string" ? read(value) : typeof value === "number" ? value : NaN;
 
-/** Returns the links of the shortest route from one node to another; among routes with equally many links, the route
- * that is first by name. */
+/** Returns the links of the shortest route from one node to another; null if there is none. Among routes with equally
+ * many links, the route whose link names sort first. */
 export function route(links: Directed[], from: string, to: string): Directed[] | null {
   const before = new Map<string, Directed | null>([[from, null]]);
   const line = [from];
@@ -91,9 +91,8 @@ export const ways = (links: Directed[], app: Tree): BothWays[] => {
   }));
 };
 
-/** Returns the links between the client of an application and one of its servers, both ways, if these links include link `name`.
- * Among several such pairs, the first is returned; file transfers come before other applications. Returns null if no application
- * uses the link. */
+/** Returns the links between an application's client and one of its servers, both ways, for the first client and server
+ * that use link `name`. File transfers come before other applications. Returns null if no application uses the link. */
 export function waysOver(tree: Tree, name: string): BothWays | null {
   const links = directed(tree);
   const apps = tables(tree, "app").sort((a, b) => Number(isTransfer(b[1])) - Number(isTransfer(a[1])));
@@ -114,7 +113,7 @@ const delay = (tree: Tree, link: Directed): number => {
   return typeof value === "string" ? seconds(value) : 0;
 };
 
-/** Returns the round-trip time through a link without queueing, in s. */
+/** Returns the sum of the propagation delays of the round trip through a link (`roundTrip`), in s. */
 export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
@@ -135,7 +134,7 @@ export function setBaseRtt(tree: Tree, name: string, target: number): void {
   for (const key of keys) set(tree, ["link", key, "delay"], showFine(target / path.length));
 }
 
-/** Formats a time for a scenario, rounded to a microsecond. */
+/** Formats a time for a scenario, rounded to a microsecond; a whole number of milliseconds, to three significant digits. */
 const showFine = (time: number): string => {
   const us = Math.round(time * 1e6);
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;

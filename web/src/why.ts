@@ -45,7 +45,7 @@ export function why(run: Described): string {
 const ONE_WAY = ["voip", "cbr", "proshare"];
 
 /** Returns the links that carry the packets of an application, to and from its first `servers` servers. If `servers`
- * is 1, only the first stream of a call in both directions counts: the stream to the server. */
+ * is 1 and a call sends in both directions, only its stream to the server counts. */
 function linksOf(tree: Tree, app: Tree, servers = Infinity): Directed[] {
   const { name, params } = choice(app["traffic"]) ?? { name: "", params: {} };
   const oneWay = ONE_WAY.includes(name) || (name === "burst" && params["transport"] === "udp");
@@ -54,11 +54,11 @@ function linksOf(tree: Tree, app: Tree, servers = Infinity): Directed[] {
   return ways(directed(tree), app).slice(0, servers).flatMap(({ there, back }) => [...(isDown ? [] : there), ...(isUp ? [] : back)]);
 }
 
-/** Returns the links on a call's way. */
+/** Returns the names of the links on a call's path. */
 const wayOf = (tree: Tree, call: string): string[] =>
   linksOf(tree, tables(tree, "app").find(([name]) => name === call)?.[1] ?? {}, 1).map((link) => link.name);
 
-/** Returns the link on a call's way for which a number is greatest. Among equals, the shown link is preferred. */
+/** Returns the link on a call's path for which `value` is greatest. Among equals, the shown link is preferred. */
 function greatest({ tree, shown }: Described, call: string, value: (link: string) => number): string {
   const way = wayOf(tree, call);
   return way.reduce((best, link) => (value(link) > value(best) ? link : best), way.includes(shown) ? shown : way[0] ?? shown);
@@ -100,7 +100,7 @@ function broken(run: Described, call: string, app: Tree): string {
 
 /** Returns where a call's packets are lost: on a link's wire, or in its queue (which may be so slow that no packet
  * leaves it). A link counts the drops of all flows together. So if packets are lost at several places on the call's
- * way, the call's own losses at each place are unknown. */
+ * path, the call's own losses at each place are unknown. */
 function gone(run: Described, call: string, percent: string): string {
   const { summary } = run;
   const blocked = greatest(run, call, (link) => Number(isBlocked(summary.links[link])));
@@ -119,7 +119,7 @@ function gone(run: Described, call: string, percent: string): string {
 const isBlocked = (link: Tree | undefined): boolean =>
   number(link, "delivered_packets") === 0 && (number(link, "backlog_packets") ?? 0) > 0 && (number(link, "sojourn_ms", "count") ?? 0) <= 1;
 
-/** Describes the packets of a queue that has no mean wait, or whose mean says nothing; null for any other queue. */
+/** Returns a text about a queue that has no mean wait, or whose mean wait says nothing; null for any other queue. */
 function unmeasured(link: Tree | undefined): string | null {
   if (isBlocked(link)) return "no packet gets through";
   return number(link, "sojourn_ms", "mean") !== null ? null : number(link, "offered_packets") === 0 ? "no packet arrives" : "no packet leaves the queue";
@@ -145,7 +145,8 @@ export const span = (summary: Summary): string =>
 /** Kinds of applications whose purpose is goodput. */
 const BULK = ["ftp", "short", "burst", "bittorrent"];
 
-/** Returns the rates of all transfers, from clients to servers ("up") and back ("down"); an empty list if there is none. */
+/** Returns the sum of the transfers' goodputs, from clients to servers ("up") and back ("down"), as texts. An application
+ * counts only in the direction in which it has more goodput. Returns an empty list if all goodputs are 0. */
 function transfers(summary: Summary): string[] {
   const apps = Object.values(summary.apps).filter((app) => BULK.includes(String(app["kind"])));
   const rates: [string, number][] = [["up", 0], ["down", 0]];

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 
-/** Instantiates the module of `file`. A `tree` is a scenario as an object; `run` takes one as JSON text. */
+/** Instantiates the WebAssembly module in `file`. A `tree` is a scenario as an object. */
 export async function engine(file) {
   const { instance } = await WebAssembly.instantiate(await readFile(file));
   const { memory, bl_input, bl_output, bl_output_length, ...functions } = instance.exports;

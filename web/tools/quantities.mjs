@@ -1,4 +1,4 @@
-// Prints the numbers that the page reads from texts with quantities.
+// Parses texts with quantities, such as "5mbit", as the page does, and prints the numbers.
 //
 //     node quantities.mjs < [[KIND, TEXT], ...] > [NUMBER, ...]
 //

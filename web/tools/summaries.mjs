@@ -2,7 +2,8 @@
 //
 //     node summaries.mjs WASM < [TEXT, ...] > [SUMMARY, ...]
 //
-// Input and output are JSON: the text of scenarios (JSON, or TOML as in a preset), and the text of their summaries.
+// The input is a JSON list of scenarios, each as text in JSON or TOML. The output is a JSON list of summaries, each as
+// JSON text.
 
 import { readFileSync } from "node:fs";
 import { engine } from "./engine.mjs";

@@ -17,8 +17,9 @@ const ARROW = 2.5e8;
 
 export class Bar {
   readonly root: HTMLElement;
-  /** True once the visitor has started, stopped or moved the clock, or changed the speed. From then on, only the
-   * visitor changes time and speed. */
+  /** True once the visitor has started, stopped or moved the clock, or changed the speed, with this bar or with keys. A
+   * new experiment then leaves time and speed as they are. False again when an essay or a button plays a part of the
+   * run. */
   touched = false;
   private readonly play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
   private readonly speed = h("select", { "aria-label": "speed", onchange: () => this.setSpeed(SPEEDS[this.speed.selectedIndex] ?? 1) });

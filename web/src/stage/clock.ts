@@ -53,7 +53,7 @@ export class Clock {
     this.request();
   }
 
-  /** Draws in the next frame. */
+  /** Schedules a step, which also draws, for the browser's next frame. */
   request(): void {
     if (this.frame === 0) this.frame = requestAnimationFrame((now) => this.step(now));
   }

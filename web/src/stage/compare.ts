@@ -37,8 +37,8 @@ const NAMED = ["app", "link", "tcp"];
 const MOST_VALUES = 2;
 
 /** Returns the runs with titles that differ: equal titles get the values in which the scenarios differ ("fq_codel, flows
- * 8"). A value outside the shown queue has the name of its link or application ("up delay 5ms"). An application or link
- * that only some scenarios have is named alone ("without upload"). */
+ * 8"). A value of a link (except the shown queue), an application or a TCP stack has the name of its table ("up delay
+ * 5ms"). If only some scenarios have this table, no value is given ("without upload"). */
 export function distinguish(runs: Shown[]): Shown[] {
   const bare = ({ title }: Shown): string => title.replace(/^pinned: /, "");
   return runs.map((run) => {

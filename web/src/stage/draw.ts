@@ -6,7 +6,7 @@ import { nameHeight, type Hop, type Layout } from "./layout";
 import { FALLING, WAITING, type Scene } from "./positions";
 import { PURE_ACK, SYN, type PacketTable } from "./table";
 
-/** Colours of the page, read once for each colour scheme (light or dark). */
+/** Colours of the page in its current colour scheme (light or dark), read whenever a pane is laid out. */
 export interface Ink {
   ink: string;
   muted: string;
@@ -27,7 +27,7 @@ export function inkOf(element: Element): Ink {
 
 /** Packets fade in steps. The values are the opacities of a packet after 0, 1, 2 ... steps, in each theme. */
 const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
-/** The ages at which a packet fades by a step.   Unit: ms. */
+/** The ages (time since sending) at which a packet fades by a step.   Unit: ms of the run. */
 const AGES_MS = [25, 75, 200, 500];
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
@@ -190,7 +190,7 @@ function wire(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   const [from, to] = [hop.chosen ? hop.x0 : hop.way > 0 ? hop.queue.x : hop.queue.x + hop.queue.w, hop.x1];
   c.fillStyle = ink.soft;
   c.fillRect(Math.min(from, to), hop.y - half, Math.abs(to - from), 2 * half);
-  // an arrow shows the direction of the link
+  // up to three arrows show the direction of the link
   const middle = hop.x0 + (hop.x1 - hop.x0) * 0.5;
   c.strokeStyle = ink.muted;
   c.lineWidth = 1.5;
@@ -205,7 +205,8 @@ function wire(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   }
 }
 
-/** Draws a queue: a box, open at the end where packets enter, with a gate where they leave. */
+/** Draws the queue of the chosen link: a box, open at the end where packets enter, with a gate where they leave. Draws
+ * the modem of any link. */
 function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   const { x, y, w, h } = hop.queue;
   if (hop.chosen) {

@@ -41,7 +41,8 @@ export interface Hop {
   boxes: Box[];
   /** For each line, the y coordinate of the bottom of the lowest row of packets. */
   bases: number[];
-  /** The name of each line: the name of the inner queue, or the names of the flows whose packets wait in it. */
+  /** The name of each line: the name of the inner queue, or the names of the flows whose packets wait in it. The name is
+   * empty if the queue has a single line. */
   names: string[];
   chosen: boolean;
 }
@@ -86,8 +87,8 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
 const linesOf = (table: PacketTable, link: number): number[] =>
   [...new Set(Array.from(table.legs(link).legs, (leg) => table.legLine[leg]!))].filter((line) => line !== NO_LINE).sort((x, y) => x - y);
 
-/** Returns the maximum number of packets that wait at once in each line of a link's queue, by the line's number. Lines
- * beyond MOST_ROWS count as one with the last line that has a row. */
+/** Returns the maximum number of packets that wait at once in each line of a link's queue, by the line's number. The
+ * lines without a row of their own are counted together with the last line that has a row. */
 function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
@@ -140,7 +141,7 @@ function lineName(table: PacketTable, link: number, line: number): string {
  * because the name is beside the packets. */
 export const nameHeight = (high: number): number => (high >= 30 ? 14 : 0);
 
-/** Returns the maximum number of packets that are on a link's wire at once. */
+/** Returns the maximum number of packets that are in a link's modem and on its wire at once. Lost packets do not count. */
 function crowd(table: PacketTable, link: number): number {
   const { legs } = table.legs(link);
   const [begins, ends] = [new Float64Array(legs.length), new Float64Array(legs.length)];
@@ -161,15 +162,16 @@ function room(tree: Tree, link: string, most: number): number {
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** Returns the largest side of a cell, at most `largest`, with which `count` packets in rows fit into a box. */
+/** Returns the largest side of a cell, at most `largest`, with which `count` packets in rows fit into a box; LEAST_CELL
+ * if they do not fit. */
 function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell - AT_ENDS) * Math.floor(box.h / cell) < count) cell -= 0.5;
   return Math.max(LEAST_CELL, cell);
 }
 
-/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that the cells have the same size in
- * all panes. */
+/** Lays out a pane. The chosen queue has cells for at least `fewest` packets. This number is the same for all panes, so
+ * that their cells have similar sizes. */
 export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree, fewest: number): Layout {
   const narrow = width < 560;
   const end = narrow ? 62 : 88;
@@ -227,7 +229,7 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const several = named.length > 1;
   const lines = several ? named.map(([line]) => line) : [NO_LINE];
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
-  // all panes have the same cell size: the size needed by the pane with the fullest queue
+  // an upper limit in all panes: with larger cells, the fullest line of all panes would not fit
   const largest = chosen ? packed(queue, fewest, Math.min(LARGEST_CELL, queueWidth / 10)) : LARGEST_CELL;
   const counts = several ? named.map(([, n]) => Math.max(1, n)) : [Math.max(room(tree, name, most), chosen ? 6 : 1)];
   const boxes = several ? boxesOf(queue, counts) : [queue];

@@ -12,9 +12,10 @@ import { positions, Scene, WIRE, type Motion } from "./positions";
 import { wayThrough } from "./route";
 import { PacketTable, upTo } from "./table";
 
-/** Maximum number of packets in a window, about 9 MB. A run with more packets is recorded window by window. */
+/** Maximum number of packets in a window. A run with more packets is recorded window by window. */
 const MOST_PACKETS = 40_000;
-/** A window begins this long before the clock's time, so that the visitor can step back.   Unit: ns. */
+/** Unless a window covers the whole run, it begins this long before the clock's time or, if it is the next window, before
+ * the end of the current window. So the visitor can step back.   Unit: ns of the run. */
 const BEFORE = 5e8;
 /** The next window is recorded when the clock is this close to the end of the current window.   Unit: ns of screen
  * time. */

@@ -1,4 +1,5 @@
-// Computes where each packet is at an instant. The result depends only on a table, a layout and a time.
+// Computes where each packet is at an instant. The result depends only on a table, a layout, a time and the durations of
+// slides and falls.
 //
 //   waiting   entered <= t < left           its place in its line, head first
 //   modem     left <= t < arrived - delay   only on the link of a modem: waits for its grant, or is being sent
@@ -182,8 +183,8 @@ function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
   out.y[n] = hop.y;
 }
 
-/** Computes the position of a packet on the wire. The first part of the path leads from the packet's line to the
- * wire. */
+/** Computes the position of a packet on the wire. Without a modem, the first fifth of the path leads from the head of the
+ * packet's line to the wire. */
 function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrived: number, t: number, out: Scene, n: number): void {
   const share = arrived > begin && arrived !== Infinity ? (t - begin) / (arrived - begin) : 0;
   out.kind[n] = WIRE;

@@ -36,8 +36,8 @@ export function senderAt(table: PacketTable, flow: number, t: number): SenderSta
   };
 }
 
-/** Returns the flow whose sender is shown initially: the flow that sent the most TCP data in the window; -1 if no
- * flow sent any. */
+/** Returns the flow whose sender is shown if the visitor does not follow a packet of a TCP sender: the flow that sent the
+ * most TCP data in the window; -1 if no flow sent any. */
 export function busiest(table: PacketTable): number {
   let found = busiestOf.get(table);
   if (found === undefined) {

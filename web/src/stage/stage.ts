@@ -22,7 +22,8 @@ const DIRECTION = "bloatlab:stage";
 /** Maximum number of flows and applications in the legend. */
 const MOST_COLOURS = 8;
 const MOST_PANES = MOST_BESIDE + 1;
-/** Delay from the last change of the experiment to the recording of its packets.   Unit: ms. */
+/** Delay before packets are recorded. It begins again with every new run, so no packets are recorded while a slider
+ * moves. The first recording is not delayed.   Unit: ms. */
 const PATIENCE_MS = 120;
 /** Screen time in which a packet slides into its place.   Unit: ns. */
 const EASE = 1.6e8;
@@ -42,7 +43,7 @@ export interface Surroundings {
   colourOf: ColourOf;
   /** Returns the scenario with another discipline at `link`. */
   withDiscipline(tree: Tree, link: string, discipline: string): Tree;
-  /** The stage's clock has moved to this second. */
+  /** The stage's clock has moved to the time `second` of the run. */
   moved(second: number): void;
   /** The visitor has chosen the disciplines with which the experiment also runs, for comparison. */
   compare(disciplines: string[]): void;
@@ -61,7 +62,7 @@ export class Stage {
   private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
   private readonly bar: Bar;
   private visible = false;
-  /** True if the clock was stopped because the stage is out of sight. */
+  /** True if the clock was running when the stage last went out of sight. The clock then stops until the stage is visible. */
   private paused = false;
   private readonly still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   private later = 0;
@@ -202,7 +203,8 @@ export class Stage {
     return run;
   }
 
-  /** Plays the requested part of the run in a loop, until the visitor moves the clock. */
+  /** Plays how the queue fills, or the part `to` of the run in a loop, until the visitor uses the bar or changes the
+   * experiment. With reduced motion, does not start the clock. */
   private direct(to: StageWindow | "filling"): void {
     if (to === "filling") return this.fill();
     const { from, until, speed } = to;
@@ -239,9 +241,10 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Moves the clock to the moment at which a new experiment's queue begins to fill; with reduced motion, to a moment
-   * at which the queue is already long. Sets the speed. Returns true if no queue builds up; the speed is then so low
-   * that single packets can be seen as they cross the link. */
+  /** Sets time and speed of the clock for a new experiment. The clock moves to the moment at which the queue begins to
+   * fill or, with reduced motion, to a moment at which the queue is already long. Returns true if no queue builds up:
+   * the clock then moves to 1 s, or to the middle of a run shorter than 2 s, and is so slow that single packets can be
+   * seen. */
   private begin(now: Shown): boolean {
     const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];
@@ -379,7 +382,8 @@ export class Stage {
 
 const keyOf = (run: Shown | undefined): string => JSON.stringify([run?.tree, run?.link]);
 
-/** Returns start and end of the chart bin in which the queue is longest; null if no packet waits.   Unit: ns. */
+/** Returns start and end of the chart bin in which the queue is longest; null if the queue in the chart is always below
+ * one packet.   Unit: ns. */
 function longest({ result, link }: Shown): [number, number] | null {
   const { links, t_s: times, width_s: width } = result.charts;
   const queue = (links[link]?.queue_packets ?? []).map((n) => n ?? 0);

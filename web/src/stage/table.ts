@@ -4,7 +4,7 @@
 export interface Head {
   from_ns: number;
   until_ns: number;
-  /** True if the window ends earlier than requested, because it would otherwise contain too many packets. */
+  /** True if the window ends earlier than requested, because it would otherwise contain too many packets or bytes. */
   shortened: boolean;
   links: { name: string; from: string; to: string; delay_ns: number; modem: boolean; discipline: string; lines: string[] }[];
   apps: { name: string; kind: string; late_after_ns: number | null }[];
@@ -16,7 +16,7 @@ export interface Head {
 
 type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-/** The line number of a packet in a queue with a single line, or of a packet that did not wait. */
+/** The line number of every packet in a queue with a single line, and of a packet whose line is unknown. */
 export const NO_LINE = 0xffff;
 /** Flags of a packet (crates/packet/src/meta.rs). */
 export const PURE_ACK = 1, SYN = 2, FIN = 4;
@@ -164,8 +164,8 @@ export class PacketTable {
     return found;
   }
 
-  /** Returns the moment at which the first packet that enters a link at `t` or later is halfway along the wire; `t` if
-   * there is no such packet. */
+  /** Returns the moment halfway between a packet's departure from the queue of a link and its arrival at the far end. The
+   * packet is the first that enters at `t` or later and arrives within the window; without one, returns `t`. */
   halfway(link: number, t: number): number {
     const leg = this.legs(link).legs.find((of) => this.legEntered[of]! >= t && this.legArrived[of] !== Infinity && this.legArrived[of]! < this.head.until_ns);
     return leg === undefined ? t : (this.legLeft[leg]! + this.legArrived[leg]!) / 2;
