@@ -34,8 +34,8 @@ pub enum Adaptation {
     /// Above the band, each adaptation adds 0.01 or max_p / 4 to max_p, whichever is less. Below the band, it
     /// multiplies max_p by `beta`.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999. Each time the average falls below `min`, max_p is divided by 3. Each time the
-    /// average rises above `max`, max_p is doubled.
+    /// Feng, Kandlur, Saha & Shin 1999. Each time the average falls below `min`, max_p falls to a third. Each time the
+    /// average rises above `max`, max_p doubles.
     Feng1999,
 }
 
