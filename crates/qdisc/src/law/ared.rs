@@ -78,7 +78,7 @@ params! {
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
         /// If `adaptation` is floyd2001: factor by which each adaptation multiplies max_p while the average is below
-        /// its target band.
+        /// its target band (see `adaptation`).
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
