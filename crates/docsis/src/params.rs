@@ -18,13 +18,13 @@ macro_rules! defaults {
 }
 pub(crate) use defaults;
 
-/// Two token buckets shape one service flow: one for the sustained rate, and one for the peak rate. The DOCSIS
-/// specification MULPI (MAC and Upper Layer Protocols Interface) defines these parameters. A TLV number is the code of
-/// a parameter in the modem's configuration file.
+/// Two token buckets shape a service flow, or an aggregate of two: one for the sustained rate, and one for the peak
+/// rate. The DOCSIS specification MULPI (MAC and Upper Layer Protocols Interface) defines these parameters. A TLV
+/// number is the code of a parameter in the modem's configuration file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
-    /// Maximum Sustained Traffic Rate: the long-term rate. Tokens arrive in the bucket at this rate. MULPI C.2.2.7.2
+    /// Maximum Sustained Traffic Rate: the long-term rate. Tokens arrive in its bucket at this rate. MULPI C.2.2.7.2
     /// (TLV 24.8, 25.8). Unit: bit/s.
     pub max_sustained_rate: BitRate,
     /// Maximum Traffic Burst: depth of the bucket for the sustained rate. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit:
@@ -152,9 +152,9 @@ pub struct DocsisParams {
     /// (without a peak rate: the channel's rate) carries in a MAP interval. In CableLabs 2012: `maxgrant_`.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
-    /// Relative variation x of the largest grant. For each MAP, the limit is drawn uniformly from 1 - x to 1 + x times
-    /// its mean (see `max_grant`). With `model = "two_queue_2012"`, this key needs `max_grant`. In CableLabs 2012:
-    /// `mgvar_`.
+    /// Relative variation x of the largest grant. For each MAP, the largest grant is drawn uniformly from 1 - x to 1 +
+    /// x times its mean (see `max_grant`). With `model = "two_queue_2012"`, this key needs `max_grant`. In CableLabs
+    /// 2012: `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
     /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs 2012.

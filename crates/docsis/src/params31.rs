@@ -81,7 +81,7 @@ pub struct Docsis31Params {
     /// Length of an OFDMA frame. 135us are 6 symbols of 20us, each with a cyclic prefix of 2.5us.
     #[serde(default = "frame")]
     pub frame: Duration,
-    /// Number of OFDMA symbols in a frame (K).
+    /// Number of OFDMA symbols in a frame.
     #[serde(default = "symbols")]
     pub symbols: u32,
     /// Number of minislots in a frame. 235 minislots of 48 bytes make a channel of 668 Mbit/s.
@@ -97,7 +97,7 @@ pub struct Docsis31Params {
     /// x times its mean. Needs `free_capacity`.
     #[serde(default)]
     pub free_capacity_variation: Prob,
-    /// Time before the start of a frame at which the modem prepares its burst. Packets that arrive later miss the
+    /// Time from the preparation of the modem's burst to the start of the frame. Packets that arrive later miss the
     /// frame.
     #[serde(default = "frame")]
     pub burst_preparation: Duration,

@@ -46,8 +46,9 @@ const PIECE_HEADER: u64 = 13;
 pub struct BittorrentParams {
     /// Number of connected peers. Default 50.
     pub peers: u32,
-    /// Number of peers that are unchoked at a time. One of them is drawn at random (optimistic unchoke); the others
-    /// exchanged most data in the last round. Default 10.
+    /// Number of peers that are unchoked at a time. One of them is drawn at random (optimistic unchoke); the others are
+    /// those that received most data from the member in the last round (with `download`: sent most data to it). Default
+    /// 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
@@ -56,7 +57,8 @@ pub struct BittorrentParams {
     pub pipeline: u32,
     /// Length of a round. After each round, the unchoked peers are selected again. Default 10s.
     pub round: Duration,
-    /// Duration of an optimistic unchoke, in rounds (see `round`). Default 3.
+    /// Number of rounds after which the optimistic unchoke is drawn again; earlier if its peer disconnects or gets one
+    /// of the other places (see `active`). Default 3.
     pub optimistic_rounds: u32,
     /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,

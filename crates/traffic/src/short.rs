@@ -106,7 +106,7 @@ impl Size {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShortParams {
-    /// Mean time between the starts of two transfers. Default 100ms.
+    /// Mean time between two arrivals. Default 100ms.
     pub interval: Duration,
     /// Distribution of sizes. Default `{ fixed = "14KB" }`, ten segments.
     pub size: Size,

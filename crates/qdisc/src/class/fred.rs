@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem, ensure};
 
-/// The rule for accepting packets while the average is at or above `max_th`.
+/// The rule for accepting packets while the average queue length is at or above `max_th`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
@@ -58,7 +58,7 @@ params! {
         /// A flow with fewer queued packets than this number is safe from random drops. Use 2 for small buffers and 4
         /// for large buffers.
         minq: u32 = 2,
-        /// The rule for accepting packets while the average is at or above `max_th`.
+        /// The rule for accepting packets while the average queue length is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
         /// Size of a typical packet. It determines how fast the average falls while the queue is empty.
         packet: Bytes = Bytes(1000),

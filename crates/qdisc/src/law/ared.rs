@@ -34,8 +34,8 @@ pub enum Adaptation {
     /// Above the band, each adaptation adds 0.01 or max_p / 4 to max_p, whichever is less. Below the band, it
     /// multiplies max_p by `beta`.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999. Each time the average falls below `min`, max_p is divided by 3. Each time the
-    /// average rises above `max`, max_p is doubled.
+    /// Feng, Kandlur, Saha & Shin 1999. Each time the average falls below `min`, max_p falls to a third. Each time the
+    /// average rises above `max`, max_p doubles.
     Feng1999,
 }
 
@@ -78,7 +78,7 @@ params! {
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
         /// If `adaptation` is floyd2001: factor by which each adaptation multiplies max_p while the average is below
-        /// its target band.
+        /// its target band (see `adaptation`).
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

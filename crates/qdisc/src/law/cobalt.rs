@@ -50,8 +50,8 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them. This applies to CoDel only; BLUE always drops.
         ecn: bool = false,
-        /// Wait before the first drop when the delay rises above `target` for the first time. If true, CoDel waits for
-        /// `interval` (ns-3). If false, it drops the second packet whose delay is above `target` (CAKE).
+        /// Applies when the delay first rises above `target`. If true, CoDel waits for `interval` before it drops
+        /// (ns-3). If false, it drops the second packet whose delay is above `target` (CAKE).
         first_interval: bool = false,
         /// Increase of BLUE's drop probability when the queue overflows, by default 1/256. The probability changes at
         /// most once per `target`.
@@ -62,7 +62,7 @@ params! {
         /// Sojourn time above which BLUE's drop probability rises even if the queue does not overflow. ns-3 uses 400ms.
         /// Null: never, as in CAKE.
         blue_threshold: Option<Duration> = None,
-        /// Sojourn time above which every ECN-capable packet is marked; null: off.
+        /// Sojourn time above which ECN-capable packets are marked, unless they are dropped; null: off.
         ce_threshold: Option<Duration> = None,
         /// Selects when an empty queue that receives a packet counts as new. Used only with the schedulers
         /// `drr_plus_plus` and `new_first`, which serve new queues before old ones. If false, the queue always counts

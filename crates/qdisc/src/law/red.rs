@@ -65,7 +65,8 @@ pub enum AutoWeight {
 params! {
     /// Parameters of RED. Some defaults depend on `variant`. RED computes a moving average of the queue length. While
     /// this average is below `min`, RED drops nothing early. From `min` to `max`, the drop probability rises linearly
-    /// from 0 to `probability`: this is the ramp. From `max` on, RED drops every packet, unless `gentle` is true.
+    /// from 0 to `probability`: this is the ramp. From `max` on, RED drops every packet, unless `gentle` is true. The
+    /// link's rate, on which some defaults depend, is that of its shaper or modem if it has one.
     pub struct RedParams as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: RedVariant = Floyd93,
@@ -77,10 +78,10 @@ params! {
         /// `max`, or neither. Null: 5p (floyd93); 15p (altq); the larger of 5 × `avpkt` and what the link sends in 2.5
         /// ms, in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
-        /// Average queue length at and above which every packet is dropped. With `gentle`, a second ramp begins here
-        /// instead, and every packet is dropped from 2 × `max` on. With ns2, do not set `max` without `min`. Null: 15p
-        /// (floyd93); 30p (altq); 3 × `min` (ns2, and linux if `min` is given); a quarter of `limit` (linux if `min` is
-        /// not given).
+        /// Average queue length at and above which every packet is dropped (or marked, see `harddrop`). With `gentle`,
+        /// a second ramp begins here instead, and every packet is dropped from 2 × `max` on. With ns2, do not set `max`
+        /// without `min`. Null: 15p (floyd93); 30p (altq); 3 × `min` (ns2, and linux if `min` is given); a quarter of
+        /// `limit` (linux if `min` is not given).
         max: Option<Limit> = None,
         /// max_p, the drop probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),

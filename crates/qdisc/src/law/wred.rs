@@ -82,14 +82,15 @@ params! {
         /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// Upper threshold for packets without an entry in `profiles`: the average queue length at and above which all
-        /// of these packets are dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down.
-        /// With the default, this is 20 packets for precedence 0 and 35 packets for precedence 7.
+        /// of these packets are dropped (or marked, see `harddrop`). Their early drops begin at `ladder_max` × (9 +
+        /// precedence) / 18, rounded down. With the default, this is 20 packets for precedence 0 and 35 packets for
+        /// precedence 7.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p, the drop probability just below the upper threshold, for packets without an entry in `profiles`.
         /// Cisco writes this default as a mark probability denominator of 10.
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a new sample in the average queue length. It is 2^-n, where n is Cisco's exponent; Cisco's
-        /// default for n is 9.
+        /// w, the weight of a new sample in the average queue length. Cisco's commands set an exponent n instead, for a
+        /// weight of 2^-n; its default is 9.
         weight: f64 = 1.0 / 512.0,
         /// Thresholds for packets with a given DSCP or precedence. They replace the thresholds that follow from
         /// `ladder_max`. They must have the same unit as `ladder_max`: packets, bytes or time.

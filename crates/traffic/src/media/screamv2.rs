@@ -88,10 +88,11 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreamV2Params {
-    /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The window already shrinks when the average queueing
+    /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The reference window shrinks when the average queueing
     /// delay exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
-    /// Smallest reference window in bytes (MIN_REF_WND). Default 3000.
+    /// Smallest reference window (MIN_REF_WND). The data in flight is limited to 1.5 to 3 reference windows. Default
+    /// 3000.
     pub min_window: Bytes,
 }
 

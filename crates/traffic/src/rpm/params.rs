@@ -82,7 +82,7 @@ pub struct RpmParams {
     pub server_hello: Bytes,
     /// Size of a GET, and of the POST that begins an upload, in bytes of payload. Default 300.
     pub request: Bytes,
-    /// Size of the response to a GET, with headers and one byte of content, in bytes of payload. Default 200.
+    /// Size of the response to a probe's GET, with headers and one byte of content, in bytes of payload. Default 200.
     pub response: Bytes,
 }
 

@@ -131,9 +131,9 @@ params! {
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
         /// Number of intervals for which CoDel remembers count after a cycle. This time begins at drop_next: when the
-        /// next drop of that cycle would have been due or, if the cycle ended directly after a drop, when that drop was
-        /// due. A cycle that begins within this time starts with the count that `reentry` specifies. A later cycle
-        /// starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// next drop of that cycle would have been due or, if the cycle ended directly after a drop other than its
+        /// first, when that drop was due. A cycle that begins within this time starts with the count that `reentry`
+        /// specifies. A later cycle starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
