@@ -42,7 +42,7 @@ def test_a_measure_that_nothing_changes_is_drawn(table: pl.DataFrame, kind: str,
 
 
 def test_a_sweep_shows_means_and_a_study_medians(table: pl.DataFrame, tmp_path: Path):
-    # one of three seeds is far away, so mean and median differ
+    # one of the three seeds has a ten times larger delay, so mean and median differ
     delay = pl.col("links.up.sojourn_ms.p99")
     skew = table.with_columns(pl.when(pl.col("seed") == 3).then(delay * 10.0).otherwise(delay))
     skew.write_parquet(tmp_path / "runs.parquet")

@@ -1,4 +1,4 @@
-"""The trace of packets has the means that plots show, and the numbers of packets that their tick labels show."""
+"""Means and numbers of drops in plots agree with values computed from the trace of packets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCENARIO: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
-    """Returns the result's folder, and the fates of its packets, at the link `up` and at the host."""
+    """Returns the result's folder and its trace of packets."""
     folder = tmp_path_factory.mktemp("weights")
     bloatlab.save(bloatlab.run(SCENARIO, packets=folder / "packets"), folder)
     return folder, packets(folder).collect()
@@ -69,7 +69,7 @@ def test_the_time_in_the_queue_is_the_mean_of_the_packets(traced: tuple[Path, pl
     expected = _means(rows.filter(fate="dequeued"), "sojourn_ms", width)
     drawn = {round(at / width): value for at, value in zip(t, y, strict=True) if np.isfinite(value)}
     assert drawn == pytest.approx(expected, abs=1e-6)
-    # the means over the bins of the series differ from those over the packets by milliseconds
+    # a mean in which every bin of the series has the same weight would be wrong by more than 1 ms
     series = bloatlab.open_result(folder).table("queue_series").filter(link="up")
     unweighted = bins(series, {"sojourn_ms_mean": "mean"}, width)["sojourn_ms_mean"].to_numpy()
     assert np.nanmax(np.abs(unweighted - y)) > 1.0
@@ -92,8 +92,8 @@ def test_the_label_of_ticks_counts_the_warm_up(traced: tuple[Path, pl.DataFrame]
     dropped = rows.filter(fate="dropped")["t_s"].to_numpy()
     assert label == f"{len(dropped)} drops"
     assert len(dropped) > bloatlab.open_result(folder).summary["links"]["up"]["dropped_packets"] > 0
-    # a tick is at the start of a bin of 1 ms or, in a trace, at the first reading after the drop; readings are 0.7 s
-    # apart. Ticks are drawn on a grid of 3 ms
+    # a tick is at the start of the 1-ms bin with the drop or, in a trace, at the first reading after the drop (there is
+    # one every 0.7 s). The times of ticks are rounded to 3 ms
     readings = np.unique(np.ceil(dropped / 0.7 - 1e-9) * 0.7)
     expected = readings[readings < 6.0] if kind == "trace" else dropped
     apart = np.abs(times[:, None] - expected[None, :])

@@ -108,13 +108,13 @@ def test_thinning_keeps_the_extremes_beside_missing_values():
     y[31_415], y[92_653] = 9.0, -9.0
     _, ty = thin(x, y, 1000)
     assert (np.nanmax(ty), np.nanmin(ty)) == (9.0, -9.0)
-    assert np.isnan(ty).sum() == 500  # one gap for each pixel column that has one
+    assert np.isnan(ty).sum() == 500  # one gap for each pixel column with missing values
 
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["line", "step", "points"])
 def test_limits_of_a_panel_hide_no_data(kind: Literal["line", "step", "points"], log: bool):
-    """If values or bands lie beyond the limits of y, these move to include them; otherwise, they are as declared."""
+    """Limits of y widen to include values and bands in the range of x (on a logarithmic axis, those above 0)."""
     x = [0.0, 1.0, 2.0, 9.0]
     own = Series("own", x, [2.0, 0.3, 30.0, 500.0], kind, band=([1.0, 0.2, 20.0, 0.01], [3.0, 0.4, 70.0, 900.0]))
     there = Panel("p", "x", "y", [own], (0.0, 3.0), (0.5, 40.0), log_y=log)

@@ -1,4 +1,4 @@
-"""The prose checker (tools/prose.py) reports each sentence that had to be rewritten, and accepts its replacement.
+"""The prose checker (tools/prose.py) reports the sentences of prose_pairs.txt, and accepts their replacements.
 
 It also reports citations of sources that docs/sources.md does not list.
 """

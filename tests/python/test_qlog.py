@@ -48,11 +48,11 @@ tcp = "bbr"
 traffic.ftp = { direction = "down" }
 """
 
-#: A short run. examples/transports/tests/qlog.rs opens its file with quiche's reader.
+#: A short run. examples/transports/tests/qlog.rs opens the qlog file of this run with quiche's reader.
 SHORT = ROOT / "examples" / "transports" / "tests" / "qlog.toml"
 
-#: `EVENTS`: for each event, the fields that the drafts declare in CDDL, each with its type, and true if the field is
-#: required. Source: draft-ietf-quic-qlog-quic-events-12.
+#: `EVENTS`: for each event, the fields that bloatlab writes, each with its type in the draft's CDDL, and true if the
+#: draft requires the field. Source: draft-ietf-quic-qlog-quic-events-12.
 UINT, FLOAT, TEXT = int, (int, float), str
 EVENTS: dict[str, dict[str, tuple[Any, bool]]] = {
     "quic:recovery_metrics_updated": {
@@ -124,7 +124,7 @@ def test_files_follow_the_schema(folder: Path):
             assert {name for name, (_, required) in fields.items() if required} <= set(event["data"])
             for name, value in event["data"].items():
                 assert isinstance(value, fields[name][0]), (event, name)
-        # with BBR the queue does not overflow, so no packet is lost here
+        # the download uses BBR, which loses no packet in this run
         assert set(EVENTS) - {event["name"] for event in events} <= {"quic:packet_lost"}
 
 
@@ -191,7 +191,7 @@ def test_losses_on_a_first_link_without_a_rate_are_logged(tmp_path: Path):
 
 
 def test_every_retransmission_is_logged_if_acks_arrive_together(tmp_path: Path):
-    # a sender that retransmits and receives several ACKs in one nanosecond: the order of these events is in no trace
+    # the sender retransmits and receives several ACKs in one nanosecond; no trace records the order of these events
     sets = {
         "link.down.impairments": '{ batches = "5ms" }',
         "link.up.delay": "5ms",
@@ -211,7 +211,7 @@ def test_every_retransmission_is_logged_if_acks_arrive_together(tmp_path: Path):
 
 def test_equal_packets_of_a_moment_are_all_logged(tmp_path: Path):
     # the segments from a server arrive together, so a client sends several duplicate ACKs at once, and its short queue
-    # refuses some of them
+    # drops some of them
     ends = '{ from = "home", to = ["net", "net", "net", "net"], traffic.web = {} }'
     sets = {
         "app": f"{{ web = {ends} }}",
@@ -266,7 +266,7 @@ def test_a_trace_of_packets_without_the_first_link_is_refused(tmp_path: Path):
 
 
 def test_the_round_trip_is_that_of_the_packets(folder: Path):
-    # the first segment finds the queues empty, so its ACK arrives after 40 ms plus the transmission times of a segment
+    # the ACK of the first segment arrives after at least 40 ms of propagation and the transmission times of a segment
     # and an ACK
     file = folder / "qlog" / "upload-1.sqlog"
     times = {data["header"]["packet_number"]: time for time, data in of_kind(file, "packet_sent") if "frames" in data}
@@ -287,7 +287,7 @@ def test_states_follow_one_another(folder: Path):
 
 
 def test_a_controller_with_fractions_of_segments_is_in_slow_start_once(tmp_path: Path):
-    # gentle.py returns the same number, with a fraction, as its window and as its threshold
+    # when gentle.py lowers the window, it sets the threshold to the same number, which may have a fraction
     sets = {
         "duration": "8s",
         "tcp.mine.python": '{ controller = "gentle.py:Gentle" }',

@@ -133,7 +133,7 @@ def test_near_equals_go_on_while_the_beaten_stop():
     assert done.end == "seeds"
     assert list(course.seeds.values()) == [12, 12, 1, 1]
     near = next(c for c in done.others if c.judged.option.name in {o.name for o in course.options[:2]})
-    assert near.verdict == "not separated"  # "tied" needs enough seeds for a proof
+    assert near.verdict == "not separated"  # 12 seeds are too few to prove a tie
 
 
 def test_a_race_ends_at_its_budget():
@@ -191,7 +191,7 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     assert names[:2] == ["docsis-pie-t10 50 ms", "docsis-pie-t10 100 ms"]
     done = course.run(seeds=5)
     assert done.lead.option.name not in names[:2]
-    # 100 ms is the default of DOCSIS 3.1 and the value in its standard
+    # a buffer of 100 ms is the device's default, and its standard names this size
     assert preferred(course.question, done).option.name == "docsis-pie-t10 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
     # CM-GL-Buffer recommends 50 ms. The default buffer of 1 s is not an option here, because the options are the six
@@ -234,7 +234,7 @@ def test_if_nothing_is_good_enough_the_best_is_compared_with_today_and_close_one
     assert done.failing
     assert done.best is done.lead
     assert (done.best.option.name, done.today.option.name) == ("droptail 1 s", "droptail 2 s")
-    # the buffers are not separated and at most 5 points apart, but the longer one is neither chosen nor called as good
+    # the buffers are not separated and at most 5 points apart, but the longer one is neither chosen nor counted as good
     (other,) = done.others
     assert (other.verdict, other.by.mean <= CLOSE) == ("not separated", True)
     assert limits(done) == (done.best.option.size,) * 3
@@ -250,7 +250,7 @@ def test_a_quick_look_gives_no_verdict(tmp_path: Any):
     assert done.question.seeds == done.lead.points.n == 1
     assert done.sentence.startswith("A first look")
     assert "Set" not in done.sentence
-    assert done.best is done.lead  # after one seed, no other option is preferred to the leader
+    assert done.best is done.lead  # a quick look names the leader, even if the default is close
     assert not done.remedies
 
 
@@ -297,7 +297,7 @@ def test_a_docsis_31_channel_is_wider_than_a_fast_line():
 
 
 def test_a_full_docsis_31_line_is_100_percent_used():
-    """Full packets get 3.1 % more than the rate upstream and 1.2 % less downstream; both are a full line."""
+    """Full packets get 3.1 % more than the rate upstream and 1.2 % less downstream; both count as 100 % of the line."""
     from bloatlab.advice.runs import Runs  # noqa: PLC0415
     from bloatlab.sweep import silent  # noqa: PLC0415
 

@@ -223,5 +223,5 @@ def test_a_setting_of_today_below_the_least_is_refused(small: Path):
 @pytest.mark.parametrize("device", catalogue_of.names("device"))
 @pytest.mark.parametrize("down", ["64kbit", "100mbit"])
 def test_every_setting_of_a_device_is_valid_at_the_lowest_rate(device: str, down: str):
-    # tc's RED has no weight for a limit below 14400 bytes, because min is then below 1.2 average packets
+    # just below a limit of 14400 bytes, tc finds no weight for RED, because min is below 1.2 average packets
     asked(up="64kbit", rtt="4ms", down=down, device=device)

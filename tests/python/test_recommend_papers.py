@@ -81,7 +81,7 @@ def test_arris_2013_type_c():
 
 @slow
 def test_arris_2013_type_a():
-    # 60 seeds are needed, because the options differ by only 2 points, and because a confidence sequence needs more
+    # 60 seeds are needed, because some options differ by only 2 points, and because a confidence sequence needs more
     # seeds than an interval that is valid for one fixed number of seeds
     done = recommend(**ARRIS, device="scte2013-a", seeds=60, runs=500)
     assert done.best.option.name.startswith("sfq+lred")

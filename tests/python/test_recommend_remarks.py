@@ -130,4 +130,4 @@ def test_a_fast_modem_carries_its_rate(small: Path):
     large = by_discipline(done)["droptail 500 ms"]
     # the mean includes slow start; with a transmit queue of 32 packets, the line's utilisation would be at most 48 %
     assert mean(large.values["upload"]) > 75.0
-    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # 50 ms of buffer and 3 MAPs of 2 ms
+    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # 50 ms of buffer and 3 MAP intervals of 2 ms

@@ -81,7 +81,7 @@ def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> No
     ],
 )
 def test_steps_with_a_fraction_of_a_millisecond(tmp_path: Path, step: float, at: list[str]) -> None:
-    # in step k, a packet of (k + 1) x 100 bytes at the middle; the first one is at 0 s, where the first step begins
+    # step k has one packet of (k + 1) x 100 bytes: at the beginning of the first step, and in the middle of the others
     packets = [(0.0, "10.0.0.2", 100), *((k * step + step / 2, "10.0.0.2", 100 * (k + 1)) for k in range(1, 5))]
     found = of_file(capture(tmp_path / "a.pcap", packets), step=step)
     assert list(found.rates) == [round(8 * 100 * (k + 1) / step) for k in range(4)]
@@ -92,7 +92,7 @@ def test_steps_with_a_fraction_of_a_millisecond(tmp_path: Path, step: float, at:
 
 def test_payload_of_flent_by_hand(tmp_path: Path) -> None:
     # the payload is 14.48 Mbit/s in 4 bins of 0.5 s and 7.24 Mbit/s in the next 6 bins, with silence before and after;
-    # with headers, the rates are 15 and 7.5 Mbit/s
+    # with headers, the rates are 15 and 7.5 Mbit/s. The last step of 1 s is left out
     values: list[float | None] = [None, 14.48, 14.48, 14.48, 14.48, 7.24, 7.24, 7.24, 7.24, 7.24, 7.24, None]
     data: dict[str, Any] = {
         "version": 4,

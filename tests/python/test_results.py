@@ -23,8 +23,8 @@ from bloatlab.scenario import canonical
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: A sender and a call over a lossy link. An application is called 007, a queue within FQ-CoDel is called 1, and numbers
-#: are missing: while the queue is empty, and in the trace of `down`, whose law has no `drop_next_s` before a drop.
+#: A sender and a call over a lossy link. Some names look like numbers: 007 and 8 (applications), and 1 (a queue within
+#: FQ-CoDel). Numbers are missing while the queue is empty, and CoDel has no `drop_next_s` before the first drop.
 SMALL = {
     "name": "small",
     "duration": "2s",
@@ -74,7 +74,7 @@ def test_a_scenario_of_another_version_is_kept_as_it_was_written(small: bloatlab
     opened = open_result(tmp_path)
     assert opened.scenario.data["key_of_another_version"] == 1
     assert opened.seed == small.seed
-    # canonical text with this key at its end, and without `trace`, which no hash includes
+    # the hash is of the canonical text with this key at its end, and without `trace`
     text = bloatlab.from_dict({key: value for key, value in SMALL.items() if key != "trace"}).text  # type: ignore[arg-type]
     text = f'{text[:-1]},"key_of_another_version":1}}'
     assert opened.scenario.hash == hashlib.sha256(text.encode()).hexdigest()

@@ -74,13 +74,13 @@ def test_a_ratio_over_seeds_has_its_median_and_central_80_percent():
 
 
 def drops(*per_second: int) -> dict[str, list[dict[str, float]]]:
-    """Returns runs with 50 sessions, which have these drops per second, and runs with one session, which have one."""
+    """Returns runs of 50 sessions with these drops per second, and as many runs of one session with 1 per second."""
     many = [{"drops_per_s": float(n)} for n in per_second]
     return {"bloat lred200 1": [{"drops_per_s": 1.0}] * len(many), "bloat lred200 50": many}
 
 
 def test_the_recommended_buffer_has_a_central_80_percent_too():
-    """The smallest share over all round trips counts: that of the first, which is 0.01 to 0.10 in the ten seeds."""
+    """Each seed gives its lowest share of the link's rate over all round trips: here, 0.01 to 0.10 in ten seeds."""
     trips = ASKED["rtt"].axes["rtt_ms"]
     runs = {f"rtt droptail 250 {rtt}": [{"rate_share": 1.0} for _ in range(10)] for rtt in trips}
     runs[f"rtt droptail 250 {trips[0]}"] = [{"rate_share": n / 100} for n in range(1, 11)]
@@ -89,7 +89,7 @@ def test_the_recommended_buffer_has_a_central_80_percent_too():
 
 
 def test_a_slip_of_the_paper_is_not_the_value_that_is_judged():
-    """For 20 sessions, one sentence of the paper gives 16 %. The next gives more than 50 %, which is what it means."""
+    """For 20 sessions, one sentence of the paper says ">16 %", by mistake, and the next says ">50 %"."""
     cell = next(c for c in STUDY.scorecard({}).cells if c.case == "hash 256 queues, 20 sessions")
     assert cell.published == (50.0,)
     assert cell.accepted() == "at least 50"
@@ -195,8 +195,8 @@ def test_readings_by_hand():
     assert place("fig2", 960) == "figures fig2 960"
 
 
-#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) in 60 s with seed 1. The values are the
-#: same on any machine. If a value changes, CHANGELOG must say so.
+#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of the link's rate) in 60 s with seed 1. The
+#: values are the same on any machine. If a value changes, CHANGELOG must say so.
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "ared": (37.545, 4.93, 4.709),
     "blue": (75.731, 4.993, 2.746),

@@ -99,10 +99,10 @@ def test_everything_has_a_page(site: Path):
 def test_every_controller_and_guide_is_in_the_menu():
     module = load()
     files = {f.stem for f in (ROOT / "crates/tcp/src/cc").glob("*.rs")}
-    # linux.rs has the arithmetic that both forms of CUBIC share, and cubic.rs selects a form; control.rs and list.rs
-    # are the interface and its implementations; params.rs and shared.rs have the parameters of controllers; foreign.rs
-    # calls a class in Python; first_start.rs selects the algorithm of the first slow start; both LEDBATs share
-    # delay_filters.rs
+    # linux.rs has the arithmetic that both forms of CUBIC share, and cubic.rs selects a form; control.rs has the
+    # interface, and list.rs lists the controllers; params.rs and shared.rs have the parameters of controllers;
+    # foreign.rs calls a class in Python; first_start.rs selects the algorithm of the first slow start; both LEDBATs
+    # share delay_filters.rs
     others = {
         *("mod", "linux", "cubic", "control", "foreign", "list", "params", "shared", "tests"),
         *("first_start", "delay_filters"),

@@ -175,9 +175,7 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: s
 
 
 def test_a_run_whose_warm_up_is_too_long_for_one_window(stage: Open):
-    """After the warm-up, the links carry about 9000 packets in each direction, but in the whole run more than fit into
-    a window, 40 000.
-    """
+    """The packets of the whole run do not fit into a window, which has room for 40 000; those after the warm-up do."""
     scenario = bloatlab.parse(home(rate="10mbit").as_toml(), sets=[("duration", '"60s"'), ("record.warm_up", '"50s"')])
     after = bloatlab.run(scenario).summary["links"]
     assert sum(link["offered_packets"] for link in after.values()) < 40_000

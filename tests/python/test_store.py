@@ -172,7 +172,7 @@ def test_core_fingerprint_is_the_hash_of_the_loaded_file():
 
 
 def code_of(folder: Path, helper: str, measure: str = "row") -> str:
-    """Writes the module that a function imports; returns the function's fingerprint, computed in a new process."""
+    """Writes a module and its helper module; returns the fingerprint of one of its functions, from a new process."""
     (folder / "mine.py").write_text(
         "import helper\nfrom functools import partial\n"
         "def make(n):\n    def row(result):\n        return {'x': helper.f() + n}\n    return row\n"

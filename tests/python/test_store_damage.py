@@ -1,5 +1,5 @@
-"""No result of a store is lost: damaged files are moved aside, unreadable files stay where they are, and writers may be
-killed at any time.
+"""Damaged files of a store are moved aside, unreadable files stay where they are, and no stored run is lost if writers
+are killed.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def test_a_damaged_list_of_a_sweep_is_moved_aside(scenario_file: Path, tmp_path:
 
 @pytest.mark.parametrize("command", [["query", "SELECT * FROM grid"], ["store"]])
 def test_every_damage_to_a_list_of_a_sweep_is_found(scenario_file: Path, tmp_path: Path, capsys, command: list[str]):
-    """DuckDB or polars may fail to read such a file, or read other values from it."""
+    """DuckDB or polars may fail to read a damaged file, or may read wrong values from it."""
     store = tmp_path / "store"
     sweep = ["sweep", str(grid_file(scenario_file, 1)), "--store", str(store), "-f", "csv"]
     assert call(sweep) == 0
@@ -293,7 +293,7 @@ MANY = range(250)
 
 
 def write(folder: Path) -> None:
-    """Writes all runs, or until it is killed: each run that is not stored yet takes 2 ms and is then stored."""
+    """Stores all runs, unless it is killed first. Each run that is not stored yet takes 2 ms."""
     one = shelf(Store(folder, lambda _: None))
     for seed in MANY:
         if one.get(scenario(seed)) is None:

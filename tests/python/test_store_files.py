@@ -371,7 +371,7 @@ def test_links_that_differ_only_in_case(scenario_file: Path, tmp_path: Path, cap
     # another sweep in the store changes nothing, and the name of a link may be written in any case
     assert queried(sql, *store, capsys=capsys) == alone
     assert queried(sql.replace("grid", "upper"), *store, capsys=capsys) == alone
-    # runs with both links have neither value
+    # if a run has both links, both values are missing
     assert set(queried(sql.replace("grid", "twice"), *store, capsys=capsys)) == {""}
     assert call(["query", "SELECT 1", *store]) == 0
     err = capsys.readouterr().err
@@ -390,7 +390,7 @@ def test_a_sweep_of_an_earlier_version_with_an_axis_that_is_not_clear(
     (one, two) = (tmp_path / "store/sweeps").glob("*.parquet")
     about = {key: pl.read_parquet_metadata(one)[key] for key in ("sweep", "grid", "sets")}
     axis, *_ = pl.read_parquet(one).columns
-    earlier = one.with_name(f"{one.name[:16]}.parquet")  # without a sum of the bytes
+    earlier = one.with_name(f"{one.name[:16]}.parquet")  # without a checksum in its name
     earlier.write_bytes(files.parquet(pl.read_parquet(one).rename({axis: name}), metadata=about))
     one.unlink()
     other = pl.read_parquet_metadata(two)["sweep"]

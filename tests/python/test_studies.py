@@ -1,4 +1,4 @@
-"""Tests of studies, which are defined in one file each. The complete study in docs/adding-a-study.md is run here.
+"""Tests of studies that a user defines in one file, most of them with the complete study in docs/adding-a-study.md.
 
 The published values of this study are computed with a closed form (Villamizar & Song 1994), which leaves out the
 recovery after a loss. A cycle from one loss to the next has at least P/2 round trips (P is the bandwidth-delay product

@@ -187,7 +187,7 @@ def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.Cap
     assert (shelf["measure"], shelf["runs"], shelf["current"]) == ("summary-1", 8, True)
     (now,) = (tmp_path / "store").glob("*/summary-*")
     core = now.parent
-    newer = now.with_name(f"summary-1-{'0' * 16}")  # as if the measure had changed, and another sweep had used it
+    newer = now.with_name(f"summary-1-{'0' * 16}")  # as if a sweep had used newer code of the measure
     newer.mkdir()
     (newer / "0.journal").touch()
     assert call(["store", "-f", "json"]) == 0
@@ -261,7 +261,7 @@ def test_an_axis_without_effect_is_refused(grid: Path):
     grid.write_text(f'{rates}"link.down.rate" = ["2mbit"]\n')
     with pytest.raises(grid_file.GridError, match=r"toml: axes\.rate: 1mbit and 5mbit give the same scenario at every"):
         grid_file.load(grid)
-    # without the axis of link.down.rate, `rate` still determines this rate
+    # without the axis link.down.rate, `rate` has an effect: it sets the downstream rate
     grid.write_text(rates)
     assert len({p.scenario.hash for p in grid_file.load(grid).grid.points()}) == 4
     # two values of an axis may give the same scenario, if another value gives a different one

@@ -100,7 +100,7 @@ def test_zipped_axes_are_one_axis():
     })  # fmt: skip
     assert found[2].axes == ("up", "down", "queue")
     assert levels(pl.DataFrame(rows), ["up", "down"], "y") == {"0ms": 1.0, "1ms": 11.0, "4ms": 41.0}
-    # numbers that neither rise nor fall together are a sample, unless the grid zips them
+    # two axes of numbers in no common order are a sample, unless the grid zips them
     mixed = pl.DataFrame([{**row, "down": {"0ms": 3, "1ms": 9, "4ms": 1}[str(row["up"])]} for row in rows])
     assert together(mixed, axes) == [["up"], ["down"], ["queue"]]
     assert together(mixed, axes, zips=[["up", "down"]]) == [["up", "down"], ["queue"]]
@@ -123,7 +123,7 @@ def test_the_shares_of_a_zipped_grid_add_up(grid: Path, capsys: pytest.CaptureFi
 
 
 def test_names_of_axes_do_not_disturb_the_statistics():
-    # y = 10 a + 3 b + seed, so the share of each axis is known: 8 * 25, 8 * 2.25 and 8 * 0.25 of 8 * 27.5
+    # y = 10 a + 3 b + seed, so the shares of a, b and the seeds are 8 * 25, 8 * 2.25 and 8 * 0.25 of 8 * 27.5
     names = ("within", "baseline")
     rows = [
         {"within": a, "baseline": b, "seed": seed, "scenario_hash": "", "y": 10.0 * a + 3.0 * b + seed}
@@ -240,7 +240,7 @@ def test_a_baseline_on_a_zipped_axis(grid: Path, tmp_path: Path, capsys: pytest.
 def test_axes_that_vary_together_but_are_not_zipped_are_not_compared(
     grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], against: str, other: str
 ):
-    # these conditions leave one queue for each rate, and a different one
+    # these conditions leave two points: 1mbit with the small queue, and 5mbit with codel
     where = ["link.up.rate == 1mbit or queue == codel", "link.up.rate == 5mbit or queue == small"]
     grid.write_text(f"where = {where}{GRID}")
     assert call(["sweep", str(grid), "--against", against]) == 2

@@ -119,8 +119,8 @@ QUEUES = (
 
 
 def _in_a_namespace(script: str) -> str:
-    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if the
-    namespace cannot be created.
+    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if that
+    is not possible here.
     """
     programs = [shutil.which(name) for name in ("unshare", "tc", "ip", "bash")]
     if None in programs:

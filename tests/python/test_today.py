@@ -60,15 +60,13 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
 
 
 def test_a_lone_packet_through_the_modem_of_2012_by_hand():
-    """A packet waits for two to three MAP intervals of 2 ms and travels for 1 ms. There is no other traffic before the
-    first page.
-    """
+    """A packet waits for two to three MAP intervals of 2 ms and travels for 1 ms. The case has no bulk traffic."""
     found = measure(run(build(Case(Equipment.MODEM_2012, Stack.CUBIC, 1), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(5.0, abs=0.05)
     assert 5.0 < found["game_p99_ms"] <= 7.05
     assert found["unaccounted"] == 0
     # if the buffer of 417 packets and the transmit queue of 32 are full, a packet waits for 449 packets of 2.4 ms each;
-    # the remaining 7.05 ms is the delay on an empty path
+    # the remaining 7.05 ms is the maximum delay of a lone packet
     assert pytest.approx(449 * 2.4 + 7.05) == FULL
 
 
@@ -274,8 +272,8 @@ def test_a_law_that_breaks_is_outside(law: str, change: dict[str, float]):
 def test_one_run_of_many_that_breaks_either_end_of_a_bound_decides(
     law: str, line: Equipment, inside: float, broken: float
 ):
-    """A lone packet takes at least 5.0 to 5.1 ms through the 2012 modem, and 1.27 to 1.32 ms with Low Latency (1 ms of
-    travel and two times of 0.135 ms).
+    """The game's shortest delay must be 5.0 to 5.1 ms with the 2012 modem, and 1.27 to 1.32 ms with Low Latency (1 ms
+    of travel and two times of 0.135 ms).
     """
     fine = {"game_min_ms": inside, "game_p99_ms": 6.9, "game_max_ms": 5.0, "unaccounted": 0.0, "up_mbit": 5.0,
             "modem_dropped": 0.0}  # fmt: skip

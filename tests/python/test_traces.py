@@ -93,7 +93,7 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
     assert not (tmp_path / "one/packets").exists()
     with pytest.raises(FileNotFoundError, match="--trace packets"):
         packets(tmp_path / "one")
-    # the folder that `bloatlab.run` was given for its packets has them, too
+    # `bloatlab.run` writes the packets into the folder that its argument `packets` names
     bloatlab.run(file, sets={"trace.packets": True}, packets=tmp_path / "own")
     assert packets(tmp_path / "own").collect().equals(packets(tmp_path / "two").collect())
     # brackets in the name of a folder are not a pattern
@@ -288,7 +288,7 @@ def test_every_number_of_a_probe_is_drawn():
     # the other panels are those that every law and sender has
     of_the_probes = {"pressure", "over (ms)", "busy", "queued (ms)", "rounds", "probability"}
     assert set(panels) - of_the_probes == {"up: sojourn (ms)", "long 1: window (kB)", "round trip (ms)"}
-    # a built-in law or controller has no panel for each number of its state, such as `w_max`
+    # a built-in law or controller has panels for only some numbers of its state, and none for `w_max`
     plain = plot(bloatlab.run(traced(flows=True)), kind="trace")
     assert "w_max (segments)" not in [axes.get_ylabel() for axes in plain.axes]
 

@@ -103,7 +103,7 @@ def test_a_target_without_a_value_is_not_reached():
     assert re.search(
         r"1 stopped at most_seeds = 5, the farthest at rate=2: value \S+ ±\S+, half\.odd has no value$", line
     )
-    # a pattern is reached if each of its columns that has values is known well enough
+    # the target of a pattern is reached if the interval is narrow enough in each matching column that has values
     reached = gather_until(grid, Measure("measured", measured), Until.of({"half.*": "1%"}))
     assert [(stop.met, list(stop.intervals)) for stop in reached.stops] == [(True, ["half.odd"]), (True, ["half.even"])]
 

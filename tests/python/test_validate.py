@@ -205,7 +205,7 @@ def test_the_network_is_the_kernels():
 
 
 def test_frames_have_the_kernels_sizes():
-    # the buffer is larger than a window, so one flow keeps the link busy. A frame of 1514 B carries 1448 B of data
+    # the buffer is larger than the BDP, so one flow keeps the link busy. A frame of 1514 B carries 1448 B of data
     # (METHOD.md), so the goodput is 1448 / 1514 = 0.9564 times the link's rate R
     quiet = entry("sf-e1-fq_pie-reno", qdisc="pfifo limit 60")
     result = run(build(quiet, 1))
@@ -334,7 +334,7 @@ def test_metrics_by_hand():
         cwnd_bytes=[1448.0 * 4.7] * 200,
         srtt_ms=[20.0] * 200,
     )
-    # 99 drops happen before the end of the warm-up and do not count; after it, one packet of four is dropped
+    # drops before the end of the warm-up (99 in each bin) do not count; after it, one packet of four is dropped
     queue_series = series(
         link=["up"] * 100,
         t_s=t,

@@ -2,8 +2,8 @@
 results that the README shows.
 
 When run on its own, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses
-the wheel that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in
-an environment for every Python on this machine; then it builds the sdist.
+the wheel that `make wheel` wrote to dist/ (BLOATLAB_DIST). It installs the wheel, and its dependencies from the package
+index, in an environment for every Python on this machine; then it builds the sdist.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def blocks(section: str) -> list[str]:
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-#: Subcommands that the tests do not run if they are named only within a sentence, because these subcommands take
-#: minutes or need a certain kernel.
+#: Subcommands that take minutes or need a certain kernel. The tests run them if they are in an indented block, but not
+#: if they are only named in a sentence.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
 #: A word in capitals, a placeholder that the reader replaces.
@@ -213,8 +213,8 @@ STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Returns the commands shown in SHOWN: first those in indented blocks, then those in backquotes. Of the latter, it
-    leaves out commands with placeholders and commands in LONG.
+    """Returns the commands shown in SHOWN: first those in indented blocks, then those in backquotes that have no
+    placeholder and are not in LONG.
     """
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]

@@ -54,8 +54,8 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     }
 }
 
-/// Returns the live bench's records for the same arrivals. `tuples[n]` is the 5-tuple of the flow with index n (slot)
-/// in the simulator's flow table. The scenario must have two hosts, with one path in each direction.
+/// Replays these arrivals through the live bench, and returns its records. `tuples[n]` is the 5-tuple of the flow with
+/// index n (slot) in the simulator's flow table. The scenario must have two hosts, with one path in each direction.
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");

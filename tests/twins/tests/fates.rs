@@ -1,5 +1,5 @@
-//! The simulator and the live bench produce the same records: under every discipline on a plain link, and with a
-//! shaper, a modem, changes of the link, jitter and impairments.
+//! The simulator and the live bench produce the same records: on a plain link under every discipline without required
+//! parameters, and with a shaper, a modem, changes of the link, jitter and impairments.
 
 use record::{LinkId, Record};
 use scenario::Scenario;
@@ -70,7 +70,7 @@ fn every_discipline_on_a_plain_link() {
     for q in qdisc::QDISCS {
         let link = format!("rate = '5mbit'\ndelay = '2ms'\nloss = 0.01\nqueue = {{ {} = {{}} }}", q.name);
         let text = format!("duration = '1s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
-        // a discipline that needs a parameter to be set is skipped here; other tests cover it
+        // a discipline with a required parameter is skipped
         if scenario(&text, Format::Toml, &[]).is_ok() {
             same(q.name, &overload(&link));
             tried += 1;
