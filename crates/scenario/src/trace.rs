@@ -22,12 +22,12 @@ pub struct Trace {
     /// Links for which the active queues of flows (or classes) are recorded in the table `trace_queues`: names, or true
     /// for every link with a rate, a shaper, a modem or a `delivery`.
     pub queues: Which,
-    /// Applications whose TCP senders, or whose rate controller of `media`, are recorded in the table `trace_flows`:
-    /// names, or true for all.
+    /// Applications whose TCP senders or (for `media`) rate controllers are recorded in the table `trace_flows`: names,
+    /// or true for all.
     pub flows: Which,
     /// Links whose packets are recorded one by one: names, or true for every link. A packet is recorded when it is
     /// enqueued, dequeued, dropped or marked. If any link is selected, the delivery of every packet with payload to its
-    /// host is also recorded, whatever its links. The records are Parquet files in the result's folder.
+    /// host is also recorded, whatever links it took. The records are Parquet files in the result's folder.
     pub packets: Which,
     /// Time between two readings of the state, or "change" for a reading after each event that changed the state. On a
     /// link whose queue has no law, such as drop-tail, the state is the backlog and the counts.

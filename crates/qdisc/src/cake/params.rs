@@ -71,7 +71,7 @@ params! {
         /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
         /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a tin is at least the time that 1.5 full
-        /// frames take at the tin's rate. The tin then also accepts any delay up to the time of four full frames. Null:
+        /// frames take at the tin's rate, and the tin also accepts any delay up to the time of four full frames. Null:
         /// 1/20 of `rtt`.
         target: Option<Duration> = None,
         /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: no bytes are added or subtracted,
@@ -95,8 +95,9 @@ params! {
         /// Sets the code point (DSCP) of each packet to 0. Before that, the original code point selects the packet's
         /// tin.
         wash: bool = false,
-        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
-        /// queue, and CAKE adds the overhead of every segment to its size.
+        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole, except
+        /// on a link with a modem, a token bucket or `delivery`. CAKE then adds the overhead of every segment to its
+        /// size.
         split_gso: bool = true,
         /// Number of instances of CAKE that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
         /// transmit queue of the device, and a hash assigns flows to instances. `limit` and `memory_limit` apply to

@@ -80,14 +80,14 @@ fn limit() -> Limit {
 params! {
     /// Parameters of CBQ (class-based queueing). Each class has its own queue and a share of the link. The defaults
     /// suit the traffic of MMCN 1999: three classes, each with a limit of 60 packets. TCP has 80 % of the link and is
-    /// managed by RED. UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has 15 %, because six
-    /// sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
+    /// managed by RED. UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has 15 %, because the
+    /// paper's six video conferences of 210 kbit/s need 12.6 % of its link of 10 Mbit/s. All other packets have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
         /// queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
-        /// if one match contains the other. These packets belong to the class with the narrower match.
+        /// The classes. The `match` of a class selects its packets. Every packet must match a class. If packets match
+        /// two classes, one match must contain the other; the packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

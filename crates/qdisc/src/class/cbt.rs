@@ -106,8 +106,8 @@ params! {
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
         /// queued and, with `sampling` time, how often the average is sampled.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
-        /// if one match contains the other. These packets belong to the class with the narrower match.
+        /// The classes. The `match` of a class selects its packets. Every packet must match a class. If packets match
+        /// two classes, one match must contain the other; the packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

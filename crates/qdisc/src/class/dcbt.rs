@@ -44,10 +44,10 @@ params! {
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a new sample in the average length of the whole queue, which is a moving average.
         weight: f64 = WEIGHT,
-        /// Time for which a flow counts as active after its last packet, prolonged by up to a quarter.
+        /// Time after its last packet for which a flow counts as active. In practice, it is up to a quarter longer.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
-        /// if one match contains the other. These packets belong to the class with the narrower match.
+        /// The classes. The `match` of a class selects its packets. Every packet must match a class. If packets match
+        /// two classes, one match must contain the other; the packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

@@ -124,8 +124,8 @@ params! {
         /// The coupled law and the ramp mark or drop a packet only if both queues together hold at least this many
         /// bytes besides the packet. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
-        /// Selects the packets that go to L by their ECN field. 1: ECT(1) and CE. 2: ECT(0) and CE. 3: all except
-        /// Not-ECT.
+        /// Selects the packets that go to L by their ECN field. 1: ECT(1) and CE. 2: ECT(0) and CE (with rfc9332,
+        /// ECT(1) packets are still treated as L4S packets). 3: all except Not-ECT.
         ecn_mask: u8 = 1,
         /// Code points (DSCPs, 0 to 63) whose packets go to L regardless of their ECN field. Code point 45 is
         /// non-queue-building (NQB) traffic.
@@ -134,8 +134,8 @@ params! {
         /// early, like packets of class 2 in Linux's dualpi2. If false, they are treated like other packets of L
         /// (linux) or like packets of C (rfc9332). True needs `l_dscp`.
         l_dscp_exempt: bool = false,
-        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
-        /// queue.
+        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole, except
+        /// on a link with a modem, a token bucket or `delivery`.
         split_gso: bool = true,
     }
 }

@@ -41,8 +41,8 @@ pub enum ClassifierSpec {
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own, unless its code point is in `shared_dscp`.
     Isolated(IsolatedParams),
-    /// Each queue is a priority band. The type of service, code point, protocol, ports or addresses of a packet select
-    /// its band (tc prio). Use this classifier with the scheduler `strict_priority`.
+    /// Each queue is a priority band. A packet's type of service or a filter selects its band (tc prio). Use this
+    /// classifier with the scheduler `strict_priority`.
     Prio(PrioParams),
 }
 
@@ -70,7 +70,7 @@ params! {
 pub enum WhenFull {
     /// The first queue of the group.
     First,
-    /// The queue of the group with the fewest bytes.
+    /// The group's queue with the fewest bytes.
     LeastLoaded,
     /// A queue of the group, selected by further bits of the hash, as in CAKE.
     Hashed,

@@ -22,8 +22,8 @@ params! {
         limit: Limit = Limit::Bytes(Bytes(25_000)),
         /// Number of queues.
         queues: u32 = 10,
-        /// Bytes that a queue may send in one turn. Bytes that it does not use are added to its next turn. So a packet
-        /// that is larger than the quantum waits for several turns.
+        /// Bytes that a queue may send in one turn. While packets wait in the queue, unused bytes are added to its next
+        /// turn. So a packet that is larger than the quantum waits for several turns.
         quantum: Bytes = Bytes(250),
         /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,

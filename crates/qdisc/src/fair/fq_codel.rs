@@ -60,8 +60,8 @@ params! {
         /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
         /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog that CoDel uses for one of its rules: it drops nothing while this backlog is at most
-        /// `max_packet` of the discipline `codel`, which is 1514 bytes with the variants rfc8289 and linux.
+        /// The backlog that CoDel compares with `max_packet` of the discipline `codel`. CoDel drops nothing while the
+        /// backlog is at most `max_packet`: 1514 bytes with the variants rfc8289 and linux.
         law_sees: LawSees = LawSees::Total,
         /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
         /// drops more often.

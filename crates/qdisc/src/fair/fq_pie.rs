@@ -21,7 +21,7 @@ use units::{Bytes, Limit};
 
 params! {
     /// Parameters of fq_pie, with tc's names and defaults. Each queue is managed by PIE. tc does not have `drop_batch`:
-    /// when `limit` is reached, Linux drops the arrival. tc does not have all keys of `pie` either.
+    /// when `limit` is reached, Linux drops the arrival. tc has only some of the keys of `pie`.
     pub struct FqPieParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),

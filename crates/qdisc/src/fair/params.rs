@@ -30,7 +30,7 @@ params! {
         limit: Limit = Limit::Packets(1000),
         /// Maximum length of all queues together in bytes, in addition to `limit`; null: no such limit.
         memory_limit: Option<Bytes> = None,
-        /// Maximum length of each queue; null: the law's `limit`, if it has one.
+        /// Maximum length of each queue; null: the law's `limit`, if it has one; otherwise none.
         queue_limit: Option<Limit> = None,
         /// The classifier, which assigns packets to queues.
         classifier: ClassifierSpec = ClassifierSpec::Hash(HashParams::default()),

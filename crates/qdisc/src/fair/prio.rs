@@ -27,8 +27,8 @@ params! {
     pub struct PrioParams {
         /// Number of bands, 1 to 16; band 0 is served first.
         bands: u32 = 3,
-        /// The band for each of the 16 priorities: the first number is the band of packets with priority 0, the last
-        /// number that of packets with priority 15. A packet's priority follows from its TOS byte, as in tc-prio(8).
+        /// The bands of the priorities 0 to 15, in this order. A packet's priority follows from its TOS byte, as in
+        /// tc-prio(8).
         priomap: Vec<u8> = vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
         /// Filters that override `priomap`. The first filter that matches a packet applies.
         filters: Vec<Filter> = Vec::new(),

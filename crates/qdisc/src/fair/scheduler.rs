@@ -40,7 +40,8 @@ pub enum SchedulerSpec {
     /// About `quantum` bytes per turn. The last packet of a turn may exceed the quantum; the queue's next turn is then
     /// shorter by the excess (Linux SFQ).
     ByteRoundRobin(Quantum),
-    /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
+    /// Deficit round robin: at most `quantum` bytes per turn, plus unused bytes of earlier turns, which a queue loses
+    /// when it becomes empty.
     Drr(Quantum),
     /// DRR++ as in fq_codel: like `byte_round_robin`, but a queue that has just become active is served before the
     /// others, for one quantum.

@@ -68,7 +68,7 @@ params! {
         perturb: Option<Duration> = None,
         /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
-        /// Maximum length of each queue; null: the law's `limit`, if it has one; otherwise none, 127p (linux).
+        /// Maximum length of each queue; null: the law's `limit`, if it has one; otherwise 127p (linux) or no limit.
         queue_limit: Option<Limit> = None,
         /// The rule that selects the packets to drop when all queues together reach `limit`. Null:
         /// `{ longest = { from = "tail" } }`, ns2_sfq (ns2),

@@ -26,8 +26,8 @@ group! {
         pub rtt_source: RttSource = RttSource::SendTime,
         /// RTO before the first RTT sample. It is also the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
-        /// Largest number of consecutive timeouts after which the sender retransmits the same data. At the next
-        /// timeout, the connection fails. Null (in a JSON file): unlimited.
+        /// Maximum number of retransmissions of the same data after consecutive timeouts. At the next timeout, the
+        /// connection fails. Null (in a JSON file): unlimited.
         pub retries: Option<u32> = Some(15),
     }
 

@@ -18,16 +18,16 @@ pub enum Variant {
     /// `ce_threshold` counts as two marks.
     Linux,
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel. If a cycle begins within 8 intervals after the
-    /// last one, count starts at its last value minus 2. Nothing is dropped while the bytes behind the head of the
-    /// queue are at most the size of the largest packet so far.
+    /// last one, count starts at its last value minus 2, but at least at 1. Nothing is dropped while the bytes behind
+    /// the head are at most the size of the largest packet so far.
     Draft01,
     /// The "kmn" revision of ns-2's codel.cc (2012-2013): like `draft01`, with two differences. If the delay exceeds
     /// `target` again within 8 intervals after a cycle, CoDel waits only `interval` / sqrt(count) before the first
     /// drop. A cycle that begins within this time starts with 0.9844 times the last count, if that count was above 128.
     Kmn,
     /// ACM Queue, May 2012. If a cycle begins within one interval after the last one, count starts at its last value
-    /// minus 2. Otherwise, the delay must be above `target` for two intervals before the first drop. Nothing is dropped
-    /// while fewer than 512 bytes are queued behind the head.
+    /// minus 2, but at least at 1. Otherwise, the delay must be above `target` for two intervals before the first drop.
+    /// Nothing is dropped while fewer than 512 bytes are queued behind the head.
     AcmQueue,
 }
 
