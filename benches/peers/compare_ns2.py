@@ -4,8 +4,8 @@
 Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v ROWS]
 
 Prints one line per case, with ns-2's value and ours for each quantity: goodput, first drop, mean and longest queue,
-drops, timeouts, retransmissions, number of window reductions, mean window, and bytes per packet. -v ROWS also prints
-the first ROWS samples of the first transfer, ns-2's and ours: time in s, window and threshold in packets.
+drops, timeouts, retransmissions, number of window reductions, sum of the mean windows, and bytes per packet. -v ROWS
+also prints the first ROWS samples of the first transfer, ns-2's and ours: time in s, window and threshold in packets.
 """
 
 from __future__ import annotations

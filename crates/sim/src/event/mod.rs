@@ -9,8 +9,8 @@
 //!
 //! | part | targets | structure |
 //! |---|---|---|
-//! | arrivals | links whose arrivals have events: few, with one event each, which fires often | a tournament, one leaf per link |
-//! | ports | ports: few, with several events each; links without a leaf; departures (TCP small queues) | a 4-ary heap |
+//! | arrivals | links that deliver in order: few, with one event each, which fires often | a tournament, one leaf per link |
+//! | ports | ports, and other arrivals: few, with several events each; departures (TCP small queues) | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
 //! Events are never cancelled, except the arrival event of a link ([`Events::clear_arrival`]). Timers are lazy: a

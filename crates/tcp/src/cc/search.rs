@@ -14,7 +14,7 @@
 //! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, norm_diff is 1/2.
 //! With a constant round trip, norm_diff reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the
 //! round-trip samples exceed INITIAL_RTT by about half of the time since the link became full. Then prev_delv covers an
-//! earlier time, and norm_diff reaches 0.35 only about 5.2 INITIAL_RTT after the link is full. If a drop-tail buffer holds
+//! earlier time, and norm_diff reaches 0.35 only about 5.3 INITIAL_RTT after the link is full. If a drop-tail buffer holds
 //! less than about 2.2 bandwidth-delay products, a loss is detected earlier and ends slow start. When norm_diff ends
 //! slow start, cwnd returns to the value that it had about two INITIAL_RTT earlier. No test runs before there are
 //! enough bins, or if the round trip is 16 bins (5.6 INITIAL_RTT) or longer.

@@ -1,6 +1,6 @@
-//! BBR's model of the path: rounds, max_bw, min_rtt, and the detection of a full pipe.
+//! BBR's model of the path: rounds, max_bw, min_rtt, and the detection of a full pipe; and the pacing rate.
 //!
-//! Source: draft-ietf-ccwg-bbr-06 §5.3.1.2 and §5.5.
+//! Source: draft-ietf-ccwg-bbr-06 §5.3.1.2, §5.3.4.3, §5.5 and §5.6.2.
 
 use super::{Bbr3, Phase};
 use crate::cc::control::{AckSample, RateSample};
