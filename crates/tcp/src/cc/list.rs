@@ -26,7 +26,8 @@ macro_rules! controllers {
             /// BBR version 3, in the form that `bbr3_form` selects: like version 1, but losses also limit the model of
             /// the path.   Source: draft-ietf-ccwg-bbr-06; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
-            /// Westwood+: Reno, but a loss sets the window to bandwidth times minimum RTT.   Source: Grieco & Mascolo 2004.
+            /// Westwood+: Reno, but a loss or mark sets the window to bandwidth times minimum RTT.
+            /// Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
             /// DCTCP, in the form that `dctcp_form` selects: reduces the window in proportion to the share of packets
             /// marked. Needs `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.

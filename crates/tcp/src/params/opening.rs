@@ -14,12 +14,12 @@ group! {
         /// Number n of SYN timeouts without backoff. The first n timeouts of the client's SYN do not double the wait,
         /// and do not count towards `syn_retries`. In Linux since version 6.5, n is 4.
         pub syn_linear_timeouts: u32 = 4,
-        /// Number of retransmissions of a SYN or SYN-ACK before the connection fails, besides the first
+        /// Number of retransmissions of a SYN or SYN-ACK before the connection fails, not counting the first
         /// `syn_linear_timeouts` of a SYN; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
         /// If true, the first window is one segment if the sender's SYN or SYN-ACK was lost. The sender assumes such a
-        /// loss if it has sent the packet at least three times, as in Linux (with the preset `rfc`: at least twice),
-        /// unless an echoed time stamp shows that the first copy arrived. Source: RFC 5681 §3.1; Linux,
+        /// loss if it has sent the packet at least three times, as in Linux (with `rfc` and the ns-2 presets: at least
+        /// twice), unless an echoed time stamp shows that the first copy arrived. Source: RFC 5681 §3.1; Linux,
         /// tcp_init_transfer.
         pub syn_loss_restricts: bool = true,
         /// First window.

@@ -19,9 +19,9 @@ group! {
         /// at least two segments, and at most 64 KiB. If the windows have no room for a whole burst, the sender usually
         /// waits for the next ACK instead of sending a smaller burst. Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
-        /// Segmentation offload: a burst leaves as one packet. A modem, a token bucket, a link with `delivery` and some
-        /// disciplines split this packet before it enters the queue. All other queues treat it as a whole. Contiguous
-        /// retransmissions also leave as one packet. A receiver sends one ACK for the whole packet (GRO). The size of
+        /// Segmentation offload: a burst leaves as one packet. A modem, a token bucket other than HTB, a link with
+        /// `delivery` and some disciplines split this packet before it enters the queue. All other queues treat it as
+        /// a whole. Contiguous retransmissions also leave as one packet. A receiver sends one ACK for the whole packet (GRO). The size of
         /// the packet includes the headers of all its segments, and is at most 65535 bytes: 43 segments of 1448 bytes.
         /// (Linux counts only one header, so it allows 45 segments.) Needs `gso_max_segs` above 1.
         pub tso: bool = false,

@@ -37,7 +37,7 @@ impl WindowParams {
 words! {
     /// Condition for the growth of the window: how much of the window must be in use.
     pub enum CwndValidation {
-        /// The window always grows.   Source: ns-2's one-way agents and FullTcp.
+        /// The window grows even if it is not full.   Source: ns-2's one-way agents and FullTcp.
         "off" Off,
         /// The window grows only in rounds in which it has limited the sender. In slow start, it also grows if more
         /// than half of it was in use. Source: RFC 7661; Linux.

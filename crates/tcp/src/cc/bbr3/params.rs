@@ -14,7 +14,8 @@ words! {
     /// Form of BBR version 3.
     pub(crate) enum Bbr3Form {
         /// The IETF's version. The pacing gain is 0.5 in the state Drain, and 0.90 in the state DOWN. ACK aggregation
-        /// is measured over ten rounds. A CE mark counts as a loss. Source: draft-ietf-ccwg-bbr-06.
+        /// is measured over ten rounds. A CE mark counts as a loss, but does not end a probe for bandwidth. Source:
+        /// draft-ietf-ccwg-bbr-06.
         "draft" Draft,
         /// Google's version for Linux. The pacing gain is 0.347 in the state Drain, and 0.91 in the state DOWN. ACK
         /// aggregation is measured over the last 5 to 10 rounds. If `ecn_feedback` is `dctcp` or `accecn` and the
