@@ -56,7 +56,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # a module when it is first imported, and most modules of scipy and matplotlib are never imported.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-compile
 
-.PHONY: help run judge study test rust-tests test-rust test-python test-alone test-beside check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run judge study test rust-tests test-rust test-python test-rust-behind test-alone test-beside check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -108,7 +108,7 @@ study:
 test:
 	@$(MAKE) --no-print-directory -j3 rust-tests $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@failed=0; $(MAKE) --no-print-directory test-alone || failed=2; \
-	$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target test-rust test-beside || failed=2; exit $$failed
+	$(MAKE) --no-print-directory -j2 --keep-going test-rust-behind test-beside || failed=2; exit $$failed
 
 rust-tests:
 	@tools/preflight.sh $(PYTHON) rust
@@ -119,14 +119,17 @@ test-rust:
 	@tools/preflight.sh $(PYTHON) rust
 	cargo test --workspace --exclude bloatlab-py --locked --quiet --no-fail-fast
 
+# The same, with all output at the end.
+test-rust-behind:
+	@output=$$($(MAKE) --no-print-directory test-rust 2>&1); code=$$?; printf '%s\n' "$$output"; exit $$code
+
 test-python: test-alone test-beside
 
 test-alone: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/python -m pytest -m alone
 
-# With "+", the output of pytest appears at once in spite of --output-sync.
 test-beside: $(VENV)/.core-stamp $(VENV)/.dev-stamp
-	+$(BIN)/python -m pytest -n auto --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not alone"
 
 # The tests run last even with -j, because CI reads the last lines of the test runners.
 check: check-rust check-python
