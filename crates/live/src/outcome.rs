@@ -2,8 +2,8 @@
 //! also has the section `live`.
 //!
 //! `summary.live` holds the verdict. A run is invalid if the 99th percentile of the lateness of its packets exceeds
-//! 1 ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if
-//! the bench was overloaded. For each packet read from a device, the bench records the time since this device was last
+//! 1 ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts, if that delay is not 0. A
+//! run is also invalid if the bench was overloaded. For each packet read from a device, the bench records the time since this device was last
 //! empty, because the packet may have waited for this long. If the median of these times exceeds 1 ms, the bench was
 //! overloaded. The table `conversations` lists the first 65 536 5-tuples that entered the bench, including those of the
 //! user's own programs.

@@ -81,8 +81,9 @@ pub extern "C" fn bl_read(json: u32) {
                 // the form in the web page shows the parameters of a queue, so a queue given as a string in tc syntax
                 // is replaced with a table of its parameters
                 read::queues_as_tables(&mut tree);
-                // a null stands for a default value, but TOML has no null. So if the tree contains a null, it is
-                // replaced with the scenario's tree that leaves out all default values
+                // TOML has no null, and nearly every null stands for a default value. So if the tree contains a null, it
+                // is replaced with the scenario's tree that leaves out all default values. A null with another meaning,
+                // such as `syn_retries = null` (unlimited), remains
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
                 json!({ "tree": tree, "resolved": scenario })
             }
