@@ -117,7 +117,7 @@ rust-tests:
 
 test-rust:
 	@tools/preflight.sh $(PYTHON) rust
-	cargo test --workspace --exclude bloatlab-py --locked --quiet --no-fail-fast
+	env MAKEFLAGS= cargo test --workspace --exclude bloatlab-py --locked --quiet --no-fail-fast
 
 # The same, with all output at the end.
 test-rust-behind:

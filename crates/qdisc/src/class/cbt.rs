@@ -104,7 +104,7 @@ params! {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
-        /// queued and, with `sampling` time, how often the average is sampled.
+        /// queued. For a class whose key `sampling` is `"time"`, it also determines how often the average is sampled.
         packet: Bytes = Bytes(1000),
         /// The classes. The `match` of a class selects its packets. Every packet must match a class. If packets match
         /// two classes, one match must contain the other; the packets belong to the class with the narrower match.

@@ -37,7 +37,8 @@ params! {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the averages of a class and of the whole queue fall while
-        /// nothing is queued there and, with `sampling` time, how often the average of the class is sampled.
+        /// nothing is queued there. For a class whose key `sampling` is `"time"`, it also determines how often the average
+        /// of the class is sampled.
         packet: Bytes = Bytes(1000),
         /// Average length of the whole queue below which the test `share` drops no packets. Its unit, packets or bytes,
         /// is also the unit in which shares are counted.
