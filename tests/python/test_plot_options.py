@@ -236,5 +236,6 @@ def test_a_sequence_shows_the_marks_of_the_captured_link(tmp_path: Path):
     given = {**scenario, "tcp": {"mine": {"preset": "linux-6", "ecn": True}}}
     result = bloatlab.run(given, captures=tmp_path)
     bloatlab.save(result, tmp_path)
-    found = trace(tmp_path, subjects([tmp_path])[0])
+    runs: Any = subjects([tmp_path])
+    found = trace(tmp_path, runs[0])
     assert len(found.marked) == result.summary["links"]["up"]["marked_packets"] > 0
