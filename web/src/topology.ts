@@ -134,10 +134,10 @@ export function setBaseRtt(tree: Tree, name: string, target: number): void {
   for (const key of keys) set(tree, ["link", key, "delay"], showFine(target / path.length));
 }
 
-/** Formats a time for a scenario, rounded to a microsecond; a whole number of milliseconds, to three significant digits. */
+/** Formats a time for a scenario, rounded to a microsecond. */
 const showFine = (time: number): string => {
   const us = Math.round(time * 1e6);
-  return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
+  return us % 1e6 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
 /** Returns the directed link that is shown first: a link with a delivery process or, if there is none, the slowest

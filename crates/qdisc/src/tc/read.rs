@@ -243,8 +243,10 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
         }
         Kind::Shaped if text == "unlimited" => Value::Null,
         Kind::Rate | Kind::Shaped if text.to_ascii_lowercase().ends_with("bps") => {
-            let bits = format!("{}bit", &text[..text.len() - "bps".len()]);
-            return Err(format!("tc reads \"bps\" as bytes per second; write \"{bits}\" for bits per second"));
+            let bits =
+                format!("{}bit", &text[..text.len() - "bps".len()]).parse::<BitRate>().map_err(|_| expected())?;
+            let bytes = BitRate(8 * bits.0);
+            return Err(format!("tc reads it as bytes per second; write \"{bytes}\", or \"{bits}\" if you meant bits"));
         }
         Kind::Rate | Kind::Shaped => text
             .parse::<BitRate>()
