@@ -304,6 +304,14 @@ def test_the_index_of_the_docs_has_every_page_once():
     assert sorted(listed) == sorted(wanted | {"../CHANGELOG.md"})
 
 
+def test_no_list_takes_in_the_code_behind_it():
+    """In Markdown, a block of four spaces directly behind a list is text of the last item, not code."""
+    within = re.compile(r"^(?:\* |\d+\. ).*\n(?:.+\n)*\n    [^\s*]", re.MULTILINE)
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("python/bloatlab/studies/*/*.md")]
+    assert len(pages) > 60
+    assert [page for page in pages if within.search(page.read_text())] == []
+
+
 def test_readme_is_short():
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= 120

@@ -185,7 +185,12 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
     panels = [
         Panel("Any two sessions", "sessions", chance, some, y_range=(1e-3, 150.0), log_y=True),
         Panel(
-            "A given session", "sessions", "probability of a shared queue (%)", given, y_range=(1e-3, 150.0), log_y=True
+            "A given session",
+            "sessions",
+            "chance of being in a collision (%)",
+            given,
+            y_range=(1e-3, 150.0),
+            log_y=True,
         ),
     ]
     save_figure(figure(panels, columns=2, size=(5.0, 3.4)), folder / "fig9_serial_search")
