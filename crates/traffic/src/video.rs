@@ -331,15 +331,15 @@ packet::measures! {
             => video.done as f64;
         "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean encoded rate of the segments that arrived."
             => video.sum_of_rates as f64 / video.done as f64 * 1e-6;
-        "switches": Kind::ONE, "switches", "Number of times that the rate changed from one segment to the next."
+        "switches": Kind::ONE, "switches", "Number of times that the encoded rate changed from one segment to the next."
             => video.switches as f64;
         "startup_s": Kind::S.less().rank(6), "startup", "Time from the start to the first picture."
             => player.startup.map_or(f64::NAN, Duration::secs);
         "stalls": Kind::ONE.less().rank(4), "stalls",
             "Number of times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
-            "Total time of the stalls. Startup, stalls and playback add up to the time since the start, until the last segment \
-             has been played."
+            "Total time of the stalls. Until the last segment has been played, startup, stalls and playback add up to the \
+             time since the start."
             => player.stalled.secs();
         "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }

@@ -194,8 +194,8 @@ measures! {
              counting packets still in transit. Delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of this direction's packets whose delay exceeded the shortest (after the warm-up) by more than \
-             `late_after`."
+            "Share of this direction's packets whose delay exceeded the shortest delay in this direction (after the warm-up) \
+             by more than `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests. `lost` is the number of dropped requests and replies. A request or reply still in transit
