@@ -42,9 +42,10 @@ pub struct Policer {
     pub burst: Bytes,
 }
 
-/// The Gilbert-Elliott model: the wire is in a good or a bad state. It starts in the good state, and the state may
-/// change before each packet. In the long run, the share of lost packets is (r * `good_loss` + p * `bad_loss`) / (p +
-/// r). The bad state lasts 1/r packets on average.
+/// The Gilbert-Elliott model: the wire is in a good or a bad state. It starts in the good state. Before each packet, it
+/// may change to the bad state with the probability `p`, or back with the probability `r`. So the bad state lasts 1/`r`
+/// packets on average. In the long run, the share of lost packets is (`r` × `good_loss` + `p` × `bad_loss`) / (`p` +
+/// `r`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLoss {

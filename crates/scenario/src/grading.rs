@@ -24,7 +24,8 @@ const MOST: usize = 26;
 /// Maximum number of characters in a grade, so that it fits a column of a table.
 const LONGEST: usize = 24;
 
-/// How to grade the delay that the traffic adds. The scale changes grades and measures of this delay, but not the run.
+/// How to grade the delay that the traffic adds. Without this table, the scale is `p99`. The scale changes the grades
+/// and the measures of this delay, but not the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {

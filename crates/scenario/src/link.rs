@@ -50,7 +50,8 @@ pub struct Link {
     /// `loss`. The first packet on the wire has number 1. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
-    /// Other faults of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
+    /// Faults of the wire other than loss and jitter: a policer, losses in bursts, retransmissions, reordering,
+    /// batches, duplicates.
     #[serde(default)]
     pub impairments: Option<port::Impairments>,
     /// The queue discipline: a keyword, table, or line in tc's syntax (docs/scenario.md).

@@ -10,9 +10,9 @@ use units::Duration;
 /// Maximum number of readings of each link or flow at a fixed interval: about 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
-/// Records internal state over time: the state of control laws (AQM) and of TCP senders, and what happens to each
-/// packet. A trace changes the number of events in the summary. All other results, and the hash that identifies the
-/// scenario, stay the same.
+/// Records the internal state of control laws (AQM) and of TCP senders over time, and what happens to each packet. A
+/// trace changes the number of events in the summary. All other results, and the hash that identifies the scenario,
+/// stay the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
@@ -26,11 +26,12 @@ pub struct Trace {
     /// or true for all.
     pub flows: Which,
     /// Links whose packets are recorded one by one: names, or true for every link. A packet is recorded when it is
-    /// enqueued, dequeued, dropped or marked. If any link is selected, the delivery of every packet with payload to its
-    /// host is also recorded, whatever links it took. The records are Parquet files in the result's folder.
+    /// enqueued, dequeued, dropped or marked. If any link is selected, every packet with payload is also recorded when
+    /// its destination receives it, whatever links it took. The records are Parquet files in the result's folder.
     pub packets: Which,
     /// Time between two readings of the state, or "change" for a reading after each event that changed the state. On a
-    /// link whose queue has no law, such as drop-tail, the state is the backlog and the counts.
+    /// link whose queue has no law, such as drop-tail, the state is the backlog and the numbers of packets offered,
+    /// delivered, dropped and marked.
     pub interval: Interval,
 }
 

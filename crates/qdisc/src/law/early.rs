@@ -95,13 +95,15 @@ pub enum IdleDecay {
     /// period begins when the last packet leaves the queue (Floyd & Jacobson).
     Decay,
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
-    /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
+    /// empty. The packet that ends the idle period adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2,
+    /// ALTQ).
     DecayAndSample,
     /// Linux: the idle period begins when the link polls the queue and finds it empty. As in the kernel, the average
-    /// then falls linearly to a half, and from there by factors of 2, much more slowly than with `decay`. With the
-    /// example of tc-red(8) (`avpkt` 1000, `bandwidth` 10mbit, w 1/32), half of the average is left after an idle
-    /// period of 17 to 819 ms, and a quarter after 0.82 to 1.2 s. A shaper that never polls an empty queue, such as
-    /// HTB, starts no idle period. The average then changes only when an arrival adds a sample.
+    /// then falls linearly to half its value. After that, it is halved again and again, much more slowly than with
+    /// `decay`. With the example of tc-red(8) (`avpkt` 1000, `bandwidth` 10mbit, w 1/32), half of the average is left
+    /// after an idle period of 17 to 819 ms, and a quarter after 0.82 to 1.2 s. With `decay`, a quarter is left after
+    /// 35 ms. Behind a shaper that never polls an empty queue, such as HTB, there is no idle period: the average
+    /// changes only when an arrival adds a sample.
     DecayOnceAsked,
 }
 

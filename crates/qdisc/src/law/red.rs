@@ -64,9 +64,10 @@ pub enum AutoWeight {
 
 params! {
     /// Parameters of RED. Some defaults depend on `variant`. RED computes a moving average of the queue length. While
-    /// this average is below `min`, RED drops nothing early. From `min` to `max`, the drop probability rises linearly
-    /// from 0 to `probability`: this is the ramp. From `max` on, RED drops every packet, unless `gentle` is true. The
-    /// link's rate, on which some defaults depend, is that of its shaper or modem if it has one.
+    /// this average is below `min`, RED drops nothing early, that is, before the queue is full. From `min` to `max`,
+    /// the drop probability rises linearly from 0 to `probability`: this is the ramp. From `max` on, RED drops every
+    /// packet, unless `gentle` is true. The link's rate, on which some defaults depend, is that of its shaper or modem
+    /// if it has one.
     pub struct RedParams as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: RedVariant = Floyd93,

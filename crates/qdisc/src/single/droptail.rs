@@ -32,7 +32,7 @@ const MOST_SEGMENTS: u8 = 45;
 params! {
     /// Parameters of drop-tail. The default limit is that of a Linux interface (txqueuelen).
     pub struct DroptailParams {
-        /// Maximum length of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
+        /// Maximum length of the queue: packets ("417p"), bytes ("600KB") or time at the link's rate ("50ms").
         limit: Limit = Limit::Packets(1000),
         /// Stores one packet less than `limit` (one byte less if `limit` is in bytes or time), like ns-2's DropTail.
         ns2_off_by_one: bool = false,

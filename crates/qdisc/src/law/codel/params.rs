@@ -23,7 +23,8 @@ pub enum Variant {
     Draft01,
     /// The "kmn" revision of ns-2's codel.cc (2012-2013): like `draft01`, with two differences. If the delay exceeds
     /// `target` again within 8 intervals after a cycle, CoDel waits only `interval` / sqrt(count) before the first
-    /// drop. A cycle that begins within this time starts with 0.9844 times the last count, if that count was above 128.
+    /// drop. If the next cycle begins within 8 intervals, and the last count was above 128, count starts at 0.9844
+    /// times the last count.
     Kmn,
     /// ACM Queue, May 2012. If a cycle begins within one interval after the last one, count starts at its last value
     /// minus 2, but at least at 1. Otherwise, the delay must be above `target` for two intervals before the first drop.
@@ -108,7 +109,7 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
-        /// Sojourn time above which ECN-capable packets are marked; null: off.
+        /// Sojourn time above which ECN-capable packets are marked, even if `ecn` is false; null: off.
         ce_threshold: Option<Duration> = None,
         /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if (TOS AND MASK) = VALUE,
         /// where TOS is the byte of the IP header that holds DSCP and ECN field. "0x1/0x3" selects ECT(1) packets,
@@ -123,17 +124,18 @@ params! {
         /// Nothing is dropped while at most this many bytes are queued behind the packet at the head. Null: 1514B; 511B
         /// (acm_queue); the size of the largest packet so far, but at least 256B (draft01, kmn).
         max_packet: Option<Bytes> = None,
-        /// Value of count at the start of a cycle that begins within `window` after the last one. Null: delta,
-        /// minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
+        /// Value of count at the start of a cycle that begins within `window` intervals after the last one. Null:
+        /// delta, minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
         reentry: Option<Reentry> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => Reentry::Delta,
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers count after a cycle. This time begins at drop_next: when the
-        /// next drop of that cycle would have been due or, if the cycle ended directly after a drop other than its
-        /// first, when that drop was due. A cycle that begins within this time starts with the count that `reentry`
-        /// specifies. A later cycle starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Number of intervals for which CoDel remembers count after a cycle. A cycle that begins within this time
+        /// starts with the count that `reentry` specifies. A later cycle starts with a count of 1. The time is measured
+        /// from drop_next, the time for which the next drop of the old cycle was scheduled. (If the old cycle ended
+        /// directly after a drop, and this was not its first, no next drop was scheduled. Then drop_next is the time
+        /// for which this last drop was scheduled.) Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
@@ -152,8 +154,8 @@ params! {
             _ => Entry::AtInterval,
         },
         /// Shortens the wait before the first drop of a cycle that begins soon after another. If the delay exceeds
-        /// `target` again within `window`, CoDel waits only `interval` / sqrt(count) instead of `interval`. Null:
-        /// false, true (kmn).
+        /// `target` again within `window` intervals, CoDel waits only `interval` / sqrt(count) instead of `interval`.
+        /// Null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {

@@ -79,10 +79,10 @@ params! {
         /// T_UPDATE, the time between updates of the probability, at least 100us; null: 15ms, 30ms (draft2013).
         tupdate: Option<Duration> = None => ms(if p.variant == Draft2013 { 30 } else { 15 }),
         /// Integral gain, in 1/s: each update adds `alpha` × (delay - `target`) to the drop probability, scaled by
-        /// `tuning`. tc counts in units of 1/16 per second, so 0.125 is 2 in tc.
+        /// `tuning`. The unit of tc is 1/16 per second, so 0.125 is 2 in tc.
         alpha: f64 = 0.125,
         /// Proportional gain, in 1/s: each update adds `beta` × (delay - delay at the last update) to the drop
-        /// probability, scaled by `tuning`. tc counts in units of 1/16 per second, so 1.25 is 20 in tc.
+        /// probability, scaled by `tuning`. The unit of tc is 1/16 per second, so 1.25 is 20 in tc.
         beta: f64 = 1.25,
         /// MAX_BURST: time without early drops at the start, and again after each quiet update. An update is quiet if
         /// the probability is 0, and both the delay and the delay at the previous update are below half of `target`.
