@@ -406,9 +406,9 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     lines.append("")
     lines += [*table(of, defs, base), "", "### TCP presets", ""]
     lines += wrapped(
-        f"Each preset, with its values that differ from those of `{STACK}`. The ns-2 presets and `rfc` also differ in "
-        "details for which this page has no key. Only a scenario in JSON can set the value `null`, because TOML has no "
-        "such value. `bloatlab list NAME` shows the values of all keys on this page."
+        f"Each item describes a preset, and lists the values that differ from those of `{STACK}`. The ns-2 presets and "
+        "`rfc` also differ in details for which this page has no key. Only a scenario in JSON can set the value `null`, "
+        "because TOML has no such value. `bloatlab list NAME` shows the values of all keys on this page."
     )
     lines.append("")
     for name, stack in stacks.items():

@@ -22,9 +22,10 @@ words! {
         /// As in the standard.   Source: RFC 9438 §4.
         "rfc9438" Rfc9438,
         /// As in Linux 6. Windows are whole segments. The cubic curve is evaluated one minimum RTT ahead. The estimate
-        /// of Reno's window always grows by 3 (1 - beta) / (1 + beta) segments per round trip; this slope is never
-        /// raised to 1. In congestion avoidance, the window grows by at least 5 % per round trip before the first loss
-        /// or mark, and from a timeout to the next loss or mark. Source: Ha, Rhee & Xu 2008.
+        /// of Reno's window always grows by 3 (1 - beta) / (1 + beta) segments per round trip. (In RFC 9438, it grows by
+        /// one segment per round trip once it has reached the size of the window before the last reduction.) In
+        /// congestion avoidance, the window grows by at least 5 % per round trip before the first loss or mark, and from
+        /// a timeout to the next loss or mark. Source: Ha, Rhee & Xu 2008.
         "linux" Linux,
     }
 }

@@ -88,12 +88,12 @@ words! {
     /// When a mark may cut Prague's window again.
     pub(crate) enum PragueCut {
         /// The first mark after each update of alpha may cut the window. (alpha is the moving average of the share of
-        /// segments that are marked.) With this value, the rate of a flow is that of the draft's formula.   Source:
+        /// segments that are marked.) With this value, the rate of a flow agrees with the draft's formula.   Source:
         /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
         /// A mark may cut the window again once all data that was sent before the last cut has been acknowledged. While
-        /// short round-trip times count as 25 ms, at least 25 ms pass between two cuts. Windows are up to a fifth
-        /// larger than with `rounds`. Source: Linux (L4STeam).
+        /// short round-trip times count as 25 ms (see `prague_rtt`), at least 25 ms pass between two cuts. Windows are
+        /// up to a fifth larger than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

@@ -21,8 +21,8 @@ group! {
         pub fast_convergence: bool = true,
         /// If true, CUBIC's window keeps up with an estimate of the window that Reno would have. Source: RFC 9438 §4.3.
         pub tcp_friendliness: bool = true,
-        /// How slow start ends with cubic or reno. With reno, `hystart` has the same effect as `off`. Other controllers
-        /// ignore this key.
+        /// How slow start ends with cubic or reno. With reno, the value `hystart` has the same effect as `off`. Other
+        /// controllers ignore this key.
         pub hystart: HyStart = HyStart::Hystart,
     }
 

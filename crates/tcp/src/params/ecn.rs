@@ -21,8 +21,8 @@ group! {
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
         /// If true, segments also carry AccECN's byte counters. Without these counters, the number of marks is
         /// ambiguous when an ACK covers more than seven segments. The sender then assumes the largest possible number
-        /// (RFC 9768 §A.2) or, if ACKs cover more than four segments on average, the smallest, as in Linux. The counters
-        /// take 12 bytes of options, so a packet of 1500 bytes carries 1436 bytes of payload.
+        /// (RFC 9768 §A.2). But if ACKs cover more than four segments on average, it assumes the smallest, as Linux
+        /// does. The counters take 12 bytes of options, so a packet of 1500 bytes carries 1436 bytes of payload.
         /// Needs `ecn_feedback = "accecn"`. Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }

@@ -22,7 +22,7 @@ group! {
         /// twice), unless an echoed time stamp shows that the first copy arrived. Source: RFC 5681 §3.1; Linux,
         /// tcp_init_transfer.
         pub syn_loss_restricts: bool = true,
-        /// First window.
+        /// Initial congestion window.
         pub initial_window: InitialWindow = InitialWindow::Segments(10),
         /// Initial slow start threshold, in segments. Absent: infinite.
         pub initial_ssthresh: Option<f64> = None,

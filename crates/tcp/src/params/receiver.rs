@@ -11,9 +11,9 @@ group! {
         /// is also acknowledged at once. So is a segment that arrives out of order, unless `sack_compression` delays
         /// its ACK.
         pub ack_every: u32 = 2,
-        /// Largest delay of an ACK that waits for more segments, before `timer_tick` rounds it up. ACKs wait if
-        /// `ack_every` is above 1. With the preset `ns2-fulltcp-sack`, they also wait after a single segment that is
-        /// not full.
+        /// Largest delay of an ACK that waits for more segments. `timer_tick` rounds this delay up. ACKs wait if
+        /// `ack_every` is above 1. With the preset `ns2-fulltcp-sack`, whose `ack_every` is 1, only the ACK of a single
+        /// segment that is not full waits.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,
@@ -24,8 +24,9 @@ group! {
         pub ack_pushed: bool = false,
         /// Delay of the ACKs for segments that arrive out of order (Linux's SACK compression). The first three segments
         /// above a hole are acknowledged at once. From the fourth on, one ACK covers all segments that arrive during
-        /// the delay, but at most 45 packets. It leaves earlier if a segment extends or begins the third SACK block or
-        /// a later one. After a segment in order, the count of three begins again.
+        /// the delay. This ACK leaves early in two cases: with the 45th packet, or when a segment begins or extends the
+        /// third SACK block or a later one. After a segment in order, the next three segments above a hole are again
+        /// acknowledged at once.
         pub sack_compression: SackCompression = SackCompression::Linux619,
         /// If true, the receiver reports duplicate segments in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,

@@ -7,15 +7,16 @@ group! {
     /// Round trips and the retransmission timer.
     pub struct RtoParams {
         /// Clock granularity G of RFC 6298, used with `min_rto_bounds = "total"`. The ns-2 presets also round RTT
-        /// samples to multiples of G. In ns-2, it is called `tcpTick_` and is 10 ms by default.
+        /// samples to multiples of G. In ns-2, G is called `tcpTick_` and is 10 ms by default.
         pub clock_granularity: Duration = Duration::from_millis(1),
         /// Tick of the stack's timer wheel. The wheel rounds timers up: short timers expire up to two ticks late, and
         /// long timers up to about an eighth of their length late. In Linux, the tick is 1 ms at HZ 1000. With 0s,
         /// timers are exact. Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
-        /// Smallest RTO, or smallest variation in the RTO (see `min_rto_bounds`).
+        /// Lower limit of the RTO, or of its variation (see `min_rto_bounds`).
         pub min_rto: Duration = Duration::from_millis(200),
-        /// The quantity for which `min_rto` is the lower limit: the whole RTO, or only its variation.
+        /// The quantity for which `min_rto` is the lower limit: the whole RTO, or only its variation, which is added to
+        /// SRTT.
         pub min_rto_bounds: MinRto = MinRto::Variation,
         /// Largest RTO for data, including its doublings after timeouts.
         pub max_rto: Duration = Duration::from_secs(120),
@@ -66,13 +67,13 @@ words! {
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
         /// The whole RTO: RTO = max(`min_rto`, SRTT + max(G, 4 RTTVAR)). With `rack-tlp`, an RTO that replaces the
-        /// timer of a probe or of a reordering window usually counts from the last ACK of new data. Source: RFC 6298
+        /// timer of a probe or of a reordering window usually starts at the last ACK of new data. Source: RFC 6298
         /// §2 and §5.3.
         "total" Total,
         /// Only the variation V: RTO = SRTT + V. At first, V is max(`min_rto`, 4 RTTVAR). If 4 RTTVAR exceeds V, V
         /// rises to 4 RTTVAR at once. V falls only once per round trip: by a quarter of its distance to max(`min_rto`,
         /// the largest 4 RTTVAR of this round trip). With `rack-tlp`, an RTO that replaces the timer of a probe or of a
-        /// reordering window counts from the last transmission of the first outstanding segment. Source: Linux.
+        /// reordering window starts at the last transmission of the first outstanding segment. Source: Linux.
         "variation" Variation,
     }
 }
