@@ -39,16 +39,16 @@ const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;
 const PIECE_HEADER: u64 = 13;
 
-/// One member of a BitTorrent swarm, at `from`. The member's peers are distributed over the servers. The member
-/// unchokes some of its peers at a time: these peers may request blocks.
+/// One member of a BitTorrent swarm, at `from`. The member's peers are distributed over the servers. At any time,
+/// some of the peers are unchoked: these may request blocks from the member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BittorrentParams {
     /// Number of connected peers. Default 50.
     pub peers: u32,
-    /// Number of peers that are unchoked at a time. One of them is drawn at random (optimistic unchoke); the others are
-    /// those that received most data from the member in the last round (with `download`: sent most data to it). Default
-    /// 10.
+    /// Number of peers that are unchoked at any time. One of them is drawn at random (optimistic unchoke); the others are
+    /// those that received most data from the member in the last round (with `download`: those that sent most data
+    /// to it). Default 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,

@@ -49,7 +49,7 @@ pub struct CbrParams {
     /// Size of a datagram in bytes on the wire, including headers. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
-    /// Times at which datagrams leave: at equal intervals (`constant`), at random times (`poisson`), or at random gaps
+    /// Times at which datagrams leave: at equal intervals (`constant`), at random times (`poisson`), or with random gaps
     /// within the limits that `randomize` sets (`random_walk`). The mean rate is always `rate`. Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,

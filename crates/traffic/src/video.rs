@@ -43,8 +43,8 @@ pub struct VideoParams {
     pub ladder: Vec<BitRate>,
     /// Largest amount of video in the buffer; at least one segment. Default 30s.
     pub buffer: Duration,
-    /// Amount of video in the buffer at which playback begins, or resumes after a stall. With the last segment,
-    /// playback does not wait for this amount. Default 4s.
+    /// Amount of video in the buffer at which playback begins, or resumes after a stall. Once the last segment has
+    /// arrived, playback does not wait for this amount. Default 4s.
     pub startup: Duration,
     /// Largest rate of a segment, as a share of the predicted throughput. The prediction is the harmonic mean of the
     /// throughputs of the last five segments. The lowest rate of `ladder` is always allowed. Default 0.8.

@@ -82,9 +82,8 @@ pub struct GccParams {
     /// After over-use, the rate falls to this share of the received rate (beta), unless it is already lower. Default
     /// 0.85.
     pub beta: f64,
-    /// Factor by which the rate grows per second (eta). GCC remembers the mean of the received rate at the times of past
-    /// decreases. After over-use, the rate grows linearly instead, until the received rate is more than three standard
-    /// deviations above this mean. Default 1.08.
+    /// Factor by which the rate grows per second (eta). After over-use, the rate grows linearly instead, until the
+    /// received rate is more than three standard deviations above its mean at the times of past decreases. Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,

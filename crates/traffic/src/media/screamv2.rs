@@ -91,8 +91,8 @@ pub struct ScreamV2Params {
     /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The reference window shrinks when the average queueing
     /// delay exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
-    /// Smallest reference window (MIN_REF_WND). The data in flight is limited to 1.5 to 3 reference windows. Default
-    /// 3000.
+    /// Smallest reference window (MIN_REF_WND). The limit of the data in flight is 3 reference windows while the queueing
+    /// delay is steady, and falls to as little as 1.5 when it varies. Default 3000.
     pub min_window: Bytes,
 }
 

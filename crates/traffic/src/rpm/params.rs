@@ -64,9 +64,9 @@ pub struct RpmParams {
     pub tolerance: f64,
     /// Largest number of pairs of probes per second (MPS). A pair is a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,
-    /// Largest share of the goodput that probes may use (PTC). With load in both directions, the lower goodput counts.
-    /// A foreign probe counts as 5000 bytes, a self probe as 1000 bytes. At least one pair of probes per second is
-    /// sent, so if the goodput is below 0.96 Mbit/s, probes use more than 5 % of it. Default 0.05.
+    /// Largest share of the goodput that probes may use (PTC). With load in both directions, it is a share of the
+    /// lower goodput. A foreign probe is taken to use 5000 bytes, and a self probe 1000 bytes. At least one pair of probes
+    /// per second is sent, so if the goodput is below 0.96 Mbit/s, probes use more than 5 % of it. Default 0.05.
     pub probe_share: f64,
     /// Largest number of intervals in a stage. The test has two stages. The first lasts until the goodput is stable,
     /// the second until the RPM is stable. Default 10.

@@ -130,11 +130,11 @@ pub enum Draw {
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
     /// One connection to each server opens first, then a second one to each server, and so on. If a full queue drops
-    /// the last SYNs, these go to different servers.
+    /// the last SYNs, these losses are spread over the servers.
     #[default]
     Interleaved,
     /// All connections to server 1 open first, then all to server 2, and so on. If a full queue drops the last SYNs,
-    /// these go to the last servers.
+    /// these losses affect only the last servers.
     ByServer,
 }
 
@@ -154,13 +154,13 @@ pub enum MeasureFrom {
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
     /// The client requests each object once, and again after a failure with `retry`. The page is complete when no
-    /// transfer is in progress or waits for a retry.
+    /// transfer is in progress or waiting for a retry.
     #[default]
     Asked,
     /// The page is complete when the client has received n objects from each server with n objects. When every object
     /// of a server has been requested, idle connections request the objects again, starting with the first. The
     /// repeated objects count, too. So if one connection is stuck in its handshake, the server's other connections
-    /// complete the page. Transfers that are still in progress at that time do not count towards the page.
+    /// complete the page. Transfers that are still in progress when the page is complete do not count towards it.
     Retrieved,
 }
 
@@ -188,7 +188,7 @@ pub struct WebParams {
     /// Number of pages; omitted: until the end of the run.
     pub pages: Option<u64>,
     /// If true, each parallel connection stays open for the whole page, and fetches one object after another. If false,
-    /// each object has its own connection. The value `false` fits CableLabs 2012 better (see the study
+    /// each object has its own connection. With `false`, results are closer to those of CableLabs 2012 (see the study
     /// `cablelabs2012`). Default false.
     pub persistent: bool,
     /// Determines when the client stops requesting objects from a server with n objects: after n requests (`asked`), or
