@@ -132,7 +132,8 @@ EXAMPLE = re.compile(r"\| (?P<usual>[\w.]+), (?P<own>[\w.]+) \((?P<variant>\w+)\
 #: The lines under the heading of every page.
 LEAD = """\
 [The scenario](../scenario.md) explains how to write a scenario and how to read the tables on this page. The path below
-each heading is the place of the table in a scenario."""
+each heading is the place of the table in a scenario. If the value of a key is a table, the keys of that table are under
+another heading, on this page or another one ([list of all tables](../scenario.md#all-tables))."""
 
 VALUES_NOTE = """\
 Tables list all keys of a scenario: the table of the top level below, and the tables on the pages listed at the end of this page.

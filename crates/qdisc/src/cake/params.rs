@@ -66,8 +66,8 @@ params! {
         diffserv: Diffserv = Diffserv::Diffserv3,
         /// Determines which packets share a queue, and which hosts get equal shares of the link.
         isolation: Isolation = Isolation::TripleIsolate,
-        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`, which is longer in slow
-        /// tins, or if `target` is more than half of `rtt`. In tc, keywords stand for times: datacentre 100us, lan 1ms,
+        /// Round-trip time for which CAKE's law, COBALT, is tuned. COBALT's `interval` is `rtt`, or longer in slow tins
+        /// and if `target` is more than half of `rtt`. tc has keywords for some values: datacentre 100us, lan 1ms,
         /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
         /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a tin is at least the time that 1.5 full

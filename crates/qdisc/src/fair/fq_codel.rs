@@ -31,7 +31,7 @@ use units::{Bytes, Duration, Limit};
 
 params! {
     /// Parameters of fq_codel, with tc's names and defaults. Each queue is managed by CoDel. tc does not have
-    /// `law_sees`, `overflow_counts` and `variant`.
+    /// `law_sees`, `overflow_counts` or `variant`.
     pub struct FqCodelParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
@@ -60,8 +60,8 @@ params! {
         /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
         /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog that CoDel compares with `max_packet` of the discipline `codel`. CoDel drops nothing while the
-        /// backlog is at most `max_packet`: 1514 bytes with the variants rfc8289 and linux.
+        /// The backlog that CoDel checks before it drops. CoDel drops nothing while this backlog is at most
+        /// `max_packet` bytes (a key of the discipline `codel`: 1514B with the variants rfc8289 and linux).
         law_sees: LawSees = LawSees::Total,
         /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
         /// drops more often.

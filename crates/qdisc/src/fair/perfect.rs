@@ -19,7 +19,7 @@ use crate::declared::params;
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of perfect isolation: each flow has a queue of its own.
+    /// Parameters of perfect isolation (ARRIS 2013): each flow has a queue of its own.
     pub struct PerfectParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
@@ -28,7 +28,8 @@ params! {
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 states no rule.
+        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 does not
+        /// specify one.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

@@ -39,8 +39,8 @@ params! {
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
         /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
-        /// drops. The discipline `codel` explains count, cycles and `interval`. The bytes behind the head are counted
-        /// in all bins, and are 0 for the last packet of a bin.
+        /// drops. The discipline `codel` explains count, cycles and `interval`. In the descriptions of the variants,
+        /// "the bytes behind the head" are the bytes in all bins, but 0 if the head is the last packet of its bin.
         variant: Variant = Variant::Draft01,
         /// Puts all UDP flows into one bin, which no other flow uses. ns-2's `isolate_` does this for packets of
         /// constant-rate traffic.

@@ -19,7 +19,7 @@ use units::{Duration, Limit};
 params! {
     /// Parameters of SFQ with hashing and serial search. A hash assigns each flow to a group of queues, and a new flow
     /// takes the first unused queue of its group. The defaults of `groups` and `ways` are those of ARRIS 2013, which
-    /// does not specify `when_full`, `timeout` and `overflow`.
+    /// does not specify `when_full`, `timeout` or `overflow`.
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),

@@ -23,8 +23,8 @@ pub enum Variant {
     Draft01,
     /// The "kmn" revision of ns-2's codel.cc (2012-2013): like `draft01`, with two differences. If the delay exceeds
     /// `target` again within 8 intervals after a cycle, CoDel waits only `interval` / sqrt(count) before the first
-    /// drop. If the next cycle begins within 8 intervals, and the last count was above 128, count starts at 0.9844
-    /// times the last count.
+    /// drop. If a cycle begins within the 8 intervals and the last value of count was above 128, count starts at 0.9844
+    /// times that value.
     Kmn,
     /// ACM Queue, May 2012. If a cycle begins within one interval after the last one, count starts at its last value
     /// minus 2, but at least at 1. Otherwise, the delay must be above `target` for two intervals before the first drop.
