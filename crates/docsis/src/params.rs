@@ -18,9 +18,10 @@ macro_rules! defaults {
 }
 pub(crate) use defaults;
 
-/// Two token buckets shape a service flow, or an aggregate of two: one for the sustained rate, and one for the peak
-/// rate. The DOCSIS specification MULPI (MAC and Upper Layer Protocols Interface) defines these parameters. A TLV
-/// number is the code of a parameter in the modem's configuration file.
+/// A shaper with two token buckets: one for the sustained rate, and one for the peak rate. In a modem, it shapes a
+/// service flow (the traffic that DOCSIS shapes as one unit), or an aggregate of two service flows. The DOCSIS
+/// specification MULPI (MAC and Upper Layer Protocols Interface) defines these parameters. A TLV number is the code of
+/// a parameter in the modem's configuration file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
@@ -29,9 +30,9 @@ pub struct ShaperParams {
     pub max_sustained_rate: BitRate,
     /// Maximum Traffic Burst: depth of the bucket for the sustained rate. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit:
     /// bytes. Default 3044. A DOCSIS 3.0 modem with `model = "docsis_link_2013"` requests at most this number of bytes
-    /// per MAP, and tokens that arrive in a full bucket are lost. This modem reaches `max_sustained_rate` only if the
-    /// bucket holds the tokens of two MAP intervals (4 ms by default): 25 kB at 50 Mbit/s. With the default burst and
-    /// MAP interval, it carries at most 12.2 Mbit/s.
+    /// per MAP. With the default burst and MAP interval, it carries at most 12.2 Mbit/s. Tokens that arrive in a full
+    /// bucket are lost, and up to two MAP intervals (4 ms by default) pass from one request to the next. So this modem
+    /// surely reaches `max_sustained_rate` only if the bucket holds the tokens of two MAP intervals: 25 kB at 50 Mbit/s.
     #[serde(default = "max_traffic_burst")]
     pub max_traffic_burst: Bytes,
     /// Peak Traffic Rate: highest rate while the bucket for the sustained rate has tokens; null for no limit. MULPI
