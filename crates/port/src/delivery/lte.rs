@@ -37,9 +37,9 @@ pub enum Way {
     Up,
 }
 
-/// A link like LTE. At a grant, the link sends one block of data. A block that fails is sent again, at most three
-/// times, and then counts as delivered. The link's random numbers depend only on the scenario's seed and the link's
-/// name.
+/// A link like LTE. At each grant, the link sends one block: as many bytes as its rate has allowed since the last
+/// grant. A block whose transmission fails is retransmitted. The third retransmission of a block always succeeds. The
+/// link's random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {

@@ -80,8 +80,9 @@ fn limit() -> Limit {
 params! {
     /// Parameters of CBQ (class-based queueing). Each class has its own queue and a share of the link. The defaults
     /// suit the traffic of MMCN 1999: three classes, each with a limit of 60 packets. TCP has 80 % of the link and is
-    /// managed by RED. UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has 15 %, because the
-    /// paper's six video conferences of 210 kbit/s need 12.6 % of its link of 10 Mbit/s. All other packets have 5 %.
+    /// managed by RED. UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has 15 %, because the six
+    /// video conferences of MMCN 1999, at 210 kbit/s each, need 12.6 % of the paper's link of 10 Mbit/s. All other
+    /// packets have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
         /// queued.

@@ -36,16 +36,16 @@ params! {
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet. It determines how fast the averages of a class and of the whole queue fall while
-        /// nothing is queued there. For a class whose key `sampling` is `"time"`, it also determines how often the average
-        /// of the class is sampled.
+        /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
+        /// queued, and how fast the average of the whole queue falls while the queue is empty. For a class whose key
+        /// `sampling` is `"time"`, it also determines how often the average of the class is sampled.
         packet: Bytes = Bytes(1000),
         /// Average length of the whole queue below which the test `share` drops no packets. Its unit, packets or bytes,
         /// is also the unit in which shares are counted.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a new sample in the average length of the whole queue, which is a moving average.
         weight: f64 = WEIGHT,
-        /// Time after its last packet for which a flow counts as active. In practice, it is up to a quarter longer.
+        /// Time for which a flow counts as active after its last packet. The actual time is up to a quarter longer.
         active_for: Duration = Duration::from_secs(1),
         /// The classes. The `match` of a class selects its packets. Every packet must match a class. If packets match
         /// two classes, one match must contain the other; the packets belong to the class with the narrower match.

@@ -45,11 +45,12 @@ pub enum Native {
 
 params! {
     /// Parameters of DualPI2, with tc's defaults and most of tc's names. Some defaults depend on `variant`. L is the
-    /// low-latency queue, and C is the classic queue. A controller computes a probability p'. With k as the
-    /// `coupling_factor`, the *coupled law* marks packets of L with probability k p', and marks or drops packets of C
-    /// with probability p'^2. In addition, packets of L are marked because of L's own delay, by a step or a ramp
-    /// (`native`). tc has other names for `memory_limit` (memlimit), `drop_overload` (drop_on_overload), `drop_early`
-    /// (drop_enqueue) and `ecn_mask` (l4s_ect: 1, any_ect: 3).
+    /// low-latency queue, and C is the classic queue. A controller computes a probability p' from the delay of the
+    /// queues (see `target`). With k as the `coupling_factor`, the *coupled law* marks packets of L with probability k
+    /// p', and marks or drops packets of C with probability p'^2. In addition, packets of L are marked because of L's
+    /// own delay, by a step or a ramp (`native`). tc has other names for `memory_limit` (memlimit), `drop_overload`
+    /// (drop_on_overload) and `drop_early` (drop_enqueue). Instead of `ecn_mask` 1 and 3, tc has the keywords l4s_ect
+    /// and any_ect.
     pub struct Dualpi2Params as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
@@ -93,8 +94,8 @@ params! {
         /// How packets of L are marked because of L's own delay. A packet that is marked by the coupled law and by the
         /// step counts as two marks, as in the kernel's statistics. Null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets, such as "5p", is
-        /// also valid. A packet is then marked if it leaves more packets than this number behind in L.
+        /// If `native` is step: sojourn time above which a packet of L is marked. The threshold can also be a number of
+        /// packets, such as "5p": a packet is then marked if it leaves more than five packets behind in L.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
         /// If `native` is step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
@@ -124,8 +125,8 @@ params! {
         /// The coupled law and the ramp mark or drop a packet only if both queues together hold at least this many
         /// bytes besides the packet. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
-        /// Selects the packets that go to L by their ECN field. 1: ECT(1) and CE. 2: ECT(0) and CE (with rfc9332,
-        /// ECT(1) packets are still treated as L4S packets). 3: all except Not-ECT.
+        /// Selects the packets that go to L by their ECN field. 1: ECT(1) and CE. 2: ECT(0) and CE; with rfc9332, the
+        /// ECT(1) packets, which then go to C, are still marked with probability k p'. 3: all except Not-ECT.
         ecn_mask: u8 = 1,
         /// Code points (DSCPs, 0 to 63) whose packets go to L regardless of their ECN field. Code point 45 is
         /// non-queue-building (NQB) traffic.

@@ -29,8 +29,8 @@ const GAIN_SCALE: f32 = 256.0;
 pub enum Draws {
     /// Independently for each packet (Linux).
     Independent,
-    /// Evenly spaced. The probabilities of successive packets are added up. Whenever the sum exceeds 1, a packet is
-    /// marked or dropped, and 1 is subtracted from the sum (RFC 9332, `recur`).
+    /// Evenly spaced. The probabilities of successive packets are added up. Whenever a packet makes the sum exceed 1,
+    /// this packet is marked or dropped, and 1 is subtracted from the sum (RFC 9332, `recur`).
     Recur,
 }
 

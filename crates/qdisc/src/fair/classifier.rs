@@ -87,7 +87,7 @@ params! {
         /// The queue that a new flow shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, the queue is free for another
-        /// flow at once, so that flows share queues less often. ARRIS 2013 does not specify this time.
+        /// flow at once. With a longer time, flows share queues more often. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
         /// Header fields whose hash selects a flow's group.
         key: HashKey = HashKey::FiveTuple,

@@ -64,7 +64,8 @@ pub struct LredProfile {
     /// MINth: delay or queue length below which the drop probability is 0. It must have the same unit (time, packets or
     /// bytes) as the key `min_th` of `lred`.
     pub min_th: Limit,
-    /// MAXth: delay or queue length at which the drop probability reaches `p_max`. It has the same unit as `min_th`.
+    /// MAXth: delay or queue length at which the drop probability reaches `p_max`. It must have the same unit as
+    /// `min_th`.
     pub max_th: Limit,
     /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` of `lred` is 10c.
     pub p_min: Prob,

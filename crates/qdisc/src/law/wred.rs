@@ -52,11 +52,11 @@ pub struct Profile {
 pub struct Rio {
     /// DSCPs of the packets that are "in". These packets are within the rate that the sender has contracted for.
     pub in_dscp: Vec<u8>,
-    /// Ramp for in-packets. It uses the average number of queued in-packets, or of their bytes if `min` is not in
-    /// packets.
+    /// Ramp for in-packets. Its average queue length includes only in-packets: their number if `min` is in packets, and
+    /// otherwise their bytes.
     pub r#in: RampParams,
-    /// Ramp for out-packets. It uses the average number of all queued packets, or of their bytes if `min` is not in
-    /// packets.
+    /// Ramp for out-packets. Its average queue length includes all packets: their number if `min` is in packets, and
+    /// otherwise their bytes.
     pub out: RampParams,
 }
 

@@ -18,23 +18,24 @@ pub enum DelayEstimate {
     /// The time that the queued bytes take at MAX_RATE. MAX_RATE is the Maximum Sustained Rate of the aggregate or of
     /// the Low Latency service flow, whichever is lower. A CMTS uses this estimate, as did modems before 2023.
     Bytes,
-    /// The delay of a virtual queue that is emptied at MAX_RATE. Unlike the real delay, it does not include the time
-    /// for which bytes wait only because the modem must request grants from the CMTS.
+    /// The delay of a virtual queue that gets the same packets and is emptied at MAX_RATE. Unlike the real delay, it
+    /// does not include the time for which bytes wait only because the modem must request grants from the CMTS.
     VirtualQueue,
 }
 
 params! {
     /// Parameters of the two coupled queues of Low Latency DOCSIS, the Classic queue and the Low Latency queue. Each
-    /// queue belongs to a service flow, and both service flows together are the aggregate. *Queue protection* redirects
-    /// an arriving packet from the Low Latency queue to the Classic queue, if its flow causes too much delay. Names in
-    /// capitals are those of the DOCSIS specification. The rates come from the modem or shaper behind the queues.
+    /// queue belongs to a service flow, and both service flows together are the aggregate. Packets with ECT(1), CE or a
+    /// code point in `l_dscp` go to the Low Latency queue. When such a packet arrives, *queue protection* redirects it
+    /// to the Classic queue if the packet's flow causes too much delay. Names in capitals are those of the DOCSIS
+    /// specification. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which ECN-capable packets are marked with probability 1.
-        /// Below MAXTH, the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised: the ramp
-        /// then begins at the transmission time of two 2000-byte packets, but at 65.535ms at most.
+        /// Below MAXTH, the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised so that
+        /// the ramp begins at the transmission time of two 2000-byte packets, but at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marking probabilities begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
@@ -47,14 +48,14 @@ params! {
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's sustained rate, at least 40000B.
         l_limit: Option<Limit> = None,
         /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic
-        /// queue's delay assumes that the Low Latency queue takes at most this share. This share also divides the link
+        /// queue's delay assumes that the Low Latency queue takes at most this share. The share also divides the link
         /// between the queues, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
         /// Turns on queue protection. It acts only while the Low Latency queue's delay exceeds CRITICALqL
         /// (`critical_ql`).
         queue_protection: bool = true,
         /// CRITICALqL: while the Low Latency queue's delay is at most this time, queue protection redirects no packets
-        /// to the Classic queue. Null: MAXTH, including the raise on a slow link (`max_th`).
+        /// to the Classic queue. Null: MAXTH, as raised on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
         /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time after which its congested bytes have
         /// aged away (see `lg_aging`). An arriving packet of the flow is redirected to the Classic queue if two
@@ -68,13 +69,13 @@ params! {
         /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, with one flow in each
         /// bucket. Flows that find no free bucket share one additional bucket.
         bucket_id_size: u8 = 5,
-        /// ATTEMPTS: number of buckets in which queue protection looks for a place for a flow, 1 to 8. `attempts` ×
-        /// `bucket_id_size` must be at most 32.
+        /// ATTEMPTS: number of buckets (see `bucket_id_size`) in which queue protection looks for a place for a flow, 1
+        /// to 8. `attempts` × `bucket_id_size` must be at most 32.
         attempts: u8 = 2,
         /// Parameters of the Classic queue's DOCSIS-PIE, with the same keys as the discipline `docsis_pie`. If `limit`
         /// is not set, it is 100ms at the sustained or the peak rate of the Classic service flow, whichever is higher.
-        /// If this service flow has no rates of its own, the peak rate of the aggregate is used, or its sustained rate
-        /// if the peak rate is unlimited.
+        /// If this service flow has no rates of its own, the peak rate of the aggregate applies, or the sustained rate
+        /// of the aggregate if its peak rate is unlimited.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }
