@@ -87,7 +87,7 @@ The value of some keys is a "keyword or table". The keyword alone means the tabl
 the same as `scheduler = { drr = {} }`.
 
 **tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
-cake and dualpi2. Their keywords have tc's units: a limit without a unit counts packets (bytes for bfifo and red), and both
+cake and dualpi2. Their keywords have tc's units: a limit without a unit is in packets (bytes for bfifo and red), and both
 `kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq, which is in seconds. Keys that
 tc does not have, such as all keys of `lred`, have the units of [Values](#values). You can also paste a line that
 `tc qdisc show` printed, or a whole command (`tc qdisc replace dev eth0 root codel limit 100`). In the other direction,
@@ -98,9 +98,10 @@ tc does not have, such as all keys of `lred`, have the units of [Values](#values
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
 The queues of this discipline are the bands 0, 1 and 2. The TOS byte of a packet (the byte of the IP header that holds the
-DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Unlike in tc, all bands together
-also have a `limit`, by default 1000 packets. Filters can select the band by code point (DSCP), port, protocol or address. For
-filters, write the classifier as a table: `classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
+DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Each band holds at most
+`queue_limit`. Unlike in tc, there is also a `limit` for all bands together, by default 1000 packets. Filters can select the
+band by code point (DSCP), port, protocol or address. For filters, write the classifier as a table:
+`classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
 
 **A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share a
 queue, give both applications the same code point, and list this code point in the queue: `app.game.dscp = 10`,

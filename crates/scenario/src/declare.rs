@@ -53,13 +53,13 @@ pub struct Scenario {
     /// How to grade the delay that the traffic adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. Packets of
-    /// transports that you write yourself (docs/transports.md) do not count. Default: 100000000000, some hours of
-    /// computing.
+    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. The default takes
+    /// some hours to compute. Packets of transports that you write yourself (docs/transports.md) do not count. Default:
+    /// 100000000000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected values of measures. Each key is the dotted path of a measure in the summary of the result, where `*`
-    /// matches any name. Each value is a comparison such as ">= 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates
+    /// matches any text. Each value is a comparison such as ">= 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates
     /// the comparisons; they do not affect the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
