@@ -146,6 +146,9 @@ Rates are in bits per second: `5mbit`, `5Mbit/s` and `5Mbps` are the same, and `
 are refused, because they mean bytes per second in tc and bits per second elsewhere. In tc's syntax, `Mbps` is also refused.
 Outside tc's syntax, KB is 1000 bytes, and KiB is 1024 bytes.
 
+If the length of a queue is limited in time, the limit is the number of bytes that the link sends in this time. With a modem,
+a shaper or `delivery`, the link's long-term rate counts.
+
 Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
 column *default*, a value followed by keywords in brackets is the default for these keywords: `15ms, 30ms (draft2013)`
 means 30 ms for the variant `draft2013`, and otherwise 15 ms.

@@ -101,7 +101,7 @@ params! {
     /// managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1). UDP and ICMP packets with DSCP 34 or 46 are the class
     /// "tagged", which has a threshold of 10 packets. All other packets have a threshold of 2 packets.
     pub struct CbtParams {
-        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
         /// queued. For a class whose key `sampling` is `"time"`, it also determines how often the average is sampled.

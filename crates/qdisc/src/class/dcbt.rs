@@ -34,7 +34,7 @@ params! {
     /// 30p, `max_p` 0.1). UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has a threshold of
     /// twice its share (`slack` 2). All other packets have a threshold of their share (`slack` 1).
     pub struct DcbtParams {
-        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
         /// queued, and how fast the average of the whole queue falls while the queue is empty. For a class whose key

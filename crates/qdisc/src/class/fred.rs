@@ -44,7 +44,7 @@ params! {
     /// 1997. Those of `limit`, `min_th`, `max_th`, `max_p` and `weight` are those of MMCN 1999 (Parris, Jeffay &
     /// Smith).
     pub struct FredParams {
-        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Average queue length, in packets, below which no packet is dropped at random. It is also the maximum number
         /// of packets that one flow may have queued while the average is below `max_th`.

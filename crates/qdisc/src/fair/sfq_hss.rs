@@ -30,7 +30,7 @@ params! {
         /// The queue that a new flow shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, the queue is free for another
-        /// flow at once, so that flows share queues less often.
+        /// flow at once, so that flows share queues less often than with a longer time.
         timeout: Duration = Duration::ZERO,
         /// The rule that selects the packets to drop when all queues together reach `limit`.
         overflow: Overflow = Overflow::Tail,
