@@ -37,7 +37,10 @@ pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
-    /// The smallest key in `ports` and `timers`.
+    /// Key of an arrival at the current time; [`u128::MAX`] if there is none. If more arrivals are pending at the current
+    /// time, the others are in the tournament. So the arrivals of a link that takes no time seldom cost a comparison there.
+    at_once: u128,
+    /// The smallest key outside the tournament.
     other: u128,
     /// Largest event number given out at the time `now`; zero if none has been given out yet.
     scheduled: u64,
@@ -68,6 +71,7 @@ impl Events {
             arrivals: Tournament::new(used),
             ports: Heap::default(),
             timers: Wheel::default(),
+            at_once: u128::MAX,
             other: u128::MAX,
             scheduled: 0,
             now: Time::ZERO,
@@ -102,7 +106,7 @@ impl Events {
 
     #[cfg(test)]
     fn pending(&self) -> usize {
-        self.arrivals.pending() + self.ports.len() + self.timers.len()
+        self.arrivals.pending() + self.ports.len() + self.timers.len() + usize::from(self.at_once != u128::MAX)
     }
 
     #[inline]
@@ -164,6 +168,12 @@ impl Events {
         let first = self.first[usize::from(link)];
         let key =
             if first { Self::key_of(at, self.now, 0, Target::Link(link)) } else { self.key(at, Target::Link(link)) };
+        if at == self.now && self.at_once == u128::MAX {
+            self.clear_arrival(link);
+            self.at_once = key;
+            self.other = self.other.min(key);
+            return;
+        }
         self.set_key(link, key);
     }
 
@@ -196,8 +206,11 @@ impl Events {
     #[inline]
     pub(crate) fn clear_arrival(&mut self, link: u16) {
         let leaf = usize::from(self.leaves[usize::from(link)]);
-        if leaf < LEAVES {
+        if leaf < LEAVES && self.arrivals.is_set(leaf) {
             self.arrivals.set(leaf, u128::MAX);
+        } else if self.at_once != u128::MAX && Target::of(self.at_once) == Target::Link(link) {
+            self.at_once = u128::MAX;
+            self.other = self.timers.top().min(self.ports.top());
         }
     }
 
@@ -232,12 +245,14 @@ impl Events {
     }
 
     fn pop_other(&mut self) {
-        if self.timers.top() < self.ports.top() {
+        if self.at_once == self.other {
+            self.at_once = u128::MAX;
+        } else if self.timers.top() < self.ports.top() {
             self.timers.pop()
         } else {
             self.ports.pop()
         }
-        self.other = self.timers.top().min(self.ports.top());
+        self.other = self.timers.top().min(self.ports.top()).min(self.at_once);
     }
 }
 

@@ -52,6 +52,19 @@ fn an_arrival_with_number_0_comes_first_among_events_scheduled_at_its_time() {
 }
 
 #[test]
+fn an_arrival_at_the_current_time_can_be_cleared() {
+    let mut e = Events::new(vec![false; 2], |_| true);
+    for cleared in [0, 1] {
+        e.set_arrival(Time::ZERO, 0);
+        e.set_arrival(Time::ZERO, 1);
+        e.clear_arrival(cleared);
+        assert_eq!(e.take(Time::ZERO), Some(Target::Link(1 - cleared)));
+        e.clear_arrival(1 - cleared);
+        assert_eq!((e.take(Time::ZERO), e.pending()), (None, 0));
+    }
+}
+
+#[test]
 fn events_after_the_latest_time_never_happen() {
     let mut e = Events::new(vec![false], |_| true);
     e.push(LATEST, Target::Clock);
@@ -73,7 +86,7 @@ fn agrees_with_a_sorted_list() {
         let is_plain = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
         let is_set = |r: &[(u64, usize, Target)], t| is_plain(t) && r.iter().any(|e| e.2 == t);
         for n in 0..20_000 {
-            let at = e.now().0 + rng.below(span);
+            let at = e.now().0 + rng.below(span) * rng.below(4).min(1);
             if rng.below(5) < 3 || reference.is_empty() {
                 let target = match rng.below(4) {
                     0 => Target::Link((links - 1 - rng.below(links.min(9))) as u16),
@@ -96,7 +109,7 @@ fn agrees_with_a_sorted_list() {
                     && is_plain(target)
                 {
                     if rng.below(2) == 0 {
-                        let again = at + rng.below(span / 2);
+                        let again = at + rng.below(span / 2) * rng.below(2);
                         e.set_arrival(Time(again), l);
                         reference.push((again, n, target));
                     } else {

@@ -61,6 +61,12 @@ impl Tournament {
         self.winner
     }
 
+    /// Returns true if leaf number `leaf` has a key.
+    #[inline(always)]
+    pub(super) fn is_set(&self, leaf: usize) -> bool {
+        self.keys[leaf % LEAVES] != u128::MAX
+    }
+
     /// Sets the key of leaf number `leaf`, which must be less than [`LEAVES`].
     #[inline(always)]
     pub(super) fn set(&mut self, leaf: usize, key: u128) {
