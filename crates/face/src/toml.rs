@@ -36,7 +36,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     Ok(out)
 }
 
-/// Writes one line `key = value` per field.
+/// Writes one line `key = value` for each field that is not null.
 fn entries(out: &mut String, fields: Vec<(&String, &Value)>) -> Result<(), Problem> {
     for (name, value) in fields {
         if value.is_null() {

@@ -25,9 +25,10 @@ struct Side {
 }
 
 impl Side {
-    /// Finds a place for a host. If the host already has a place, returns that place. Otherwise, returns a place whose
-    /// host has no bulk flows. If there is no such place in the set, returns the place given by the hash, which the
-    /// host then shares with another host. Always returns 0 if this side is not counted.
+    /// Finds a place for a host in the set of eight places that its hash selects. If the host already has a place,
+    /// returns that place. Otherwise, returns a place whose host has no bulk flows. If there is none in the set,
+    /// returns the place given by the hash, which the host then shares with another host. Always returns 0 if this side
+    /// is not counted.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;

@@ -3,7 +3,7 @@
 //! ```text
 //! above(p)   sojourn >= target and bytes behind p > maxpacket, without a break for at least `interval`
 //! drop       while above: at t0, then t_{n+1} = t_n + interval / sqrt(count), count = 1, 2, 3 ...
-//! re-entry   soon after the last drop, count resumes near where it was (see Reentry)
+//! re-entry   soon after the last drop, count starts higher than 1; its start depends on the last cycle (see Reentry)
 //!
 //!        above, drop one                      not above, or empty
 //! idle -------------------> dropping ------------------------------> idle

@@ -100,9 +100,9 @@ pub enum IdleDecay {
     DecayAndSample,
     /// Linux: the idle period begins when the link polls the queue and finds it empty. As in the kernel, the average
     /// then falls linearly to half its value. After that, it is halved again and again, much more slowly than with
-    /// `decay`. With the example of tc-red(8) (`avpkt` 1000, `bandwidth` 10mbit, w 1/32), half of the average is left
-    /// after an idle period of 17 to 819 ms, and a quarter after 0.82 to 1.2 s. With `decay`, a quarter is left after
-    /// 35 ms. Behind a shaper that never polls an empty queue, such as HTB, there is no idle period: the average
+    /// `decay`. With the example of tc-red(8) (`avpkt` 1000, `bandwidth` 10mbit, w 1/32), the average
+    /// falls to half within 17 ms, stays there until 819 ms, and is then a quarter until 1.2 s. With `decay`, it is a
+    /// quarter after only 35 ms. Behind a shaper that never polls an empty queue, such as HTB, there is no idle period: the average
     /// changes only when an arrival adds a sample.
     DecayOnceAsked,
 }

@@ -26,8 +26,8 @@ pub(crate) enum Target {
     App(u16),
     /// A packet that counts towards the limit of its socket (TCP small queues) has left its host's device.
     Left,
-    /// The world's own clock, which makes scheduled changes, ends the warm-up, samples the series and catches up on
-    /// idle links.
+    /// The world's own clock. It makes scheduled changes, ends the warm-up and samples the series. It also lets idle
+    /// links count the delivery opportunities that they missed.
     Clock,
 }
 

@@ -20,8 +20,8 @@ pub enum PieVariant {
     /// probability. The probability may exceed 1: after a long overload of a slow link, everything is dropped until the
     /// probability is below 1 again. The current delay, not the delay at the last update, can prevent early drops
     /// (`judged_by`). `avpkt` is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued.
-    /// Departures use up the burst allowance (`allowance`). The sum of the probabilities (`derandomize`) also returns
-    /// to 0 when the allowance is refilled, but not after a mark at a sum of 8.5 or more.
+    /// Departures use up the burst allowance (`allowance`). The sum of the probabilities (`derandomize`) returns to 0
+    /// also when the allowance is refilled. A mark at a sum of 8.5 or more does not set it to 0.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: `target` 20 ms, updates every 30 ms,
     /// `max_burst` 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
