@@ -303,12 +303,19 @@ impl<S: Sink> Net<S> {
         // the arrival may be earlier than the arrival that is already scheduled, because packets may overtake one
         // another
         if arrival_at < *armed {
-            *armed = arrival_at;
-            if port.is_ordered() {
-                self.events.set_arrival(arrival_at, i);
-            } else {
-                self.events.push(arrival_at, Target::Link(i));
-            }
+            self.arm_arrival(i, arrival_at);
+        }
+    }
+
+    /// Schedules the arrival event of link `i`, a port, for the time `at`.
+    #[inline]
+    fn arm_arrival(&mut self, i: u16, at: Time) {
+        let Carrier::Port { port, armed, .. } = &mut self.links[usize::from(i)].carrier else { return };
+        *armed = at;
+        if port.is_ordered() {
+            self.events.set_arrival(at, i);
+        } else {
+            self.events.push(at, Target::Link(i));
         }
     }
 
@@ -383,13 +390,16 @@ impl<S: Sink> Net<S> {
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();
-        let Carrier::Port { armed, .. } = &mut self.links[usize::from(i)].carrier else { return None };
+        let Carrier::Port { armed, work, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return None };
         if *armed != now {
             return None; // an overtaken packet has two events, and the first has already delivered it
         }
         *armed = Time::NEVER;
+        let works = *lazy || *work <= now;
         let (packet, next) = self.act(i, |port, now, env| {
-            port.work(now, env);
+            if works {
+                port.work(now, env);
+            }
             (port.arrive(now), port.arrival_at())
         })?;
         self.read_change(i);
@@ -397,7 +407,11 @@ impl<S: Sink> Net<S> {
             self.arrive_together(i, to, packet?);
             return None;
         }
-        self.schedule_arrival(i, next);
+        if works || next == Time::NEVER {
+            self.schedule_arrival(i, next);
+        } else {
+            self.arm_arrival(i, next);
+        }
         let packet = packet?;
         self.capture(i, LinkEnd::Far, &packet);
         if packet.dst == to {
