@@ -66,7 +66,7 @@ params! {
         max_burst: Duration = Duration::from_millis(142),
         /// BURST_RESET_TIMEOUT: after a quiet time longer than this, PIE becomes inactive. It then drops nothing early
         /// until a third of the buffer is filled again. The queue is quiet while the delays at the last two updates are
-        /// below half of `target`, the probability is 0, and early drops are not suspended for `max_burst`.
+        /// below half of `target`, the probability is 0, and the time `max_burst` is over.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }

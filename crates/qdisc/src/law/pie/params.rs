@@ -130,8 +130,8 @@ params! {
             Rfc8033 => 0.25,
         },
         /// De-randomises drops, so that they are spaced more evenly. The drop probabilities of arrivals are added up
-        /// until a drop or mark. While the sum is below 0.85, nothing is dropped early. From a sum of 8.5 on, a packet
-        /// is dropped for certain. Null: false, true (linux).
+        /// until a drop or mark. While the sum is below 0.85, nothing is dropped or marked early. From a sum of 8.5 on,
+        /// a packet is dropped or marked for certain. Null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
         /// Share of `limit` that the backlog must reach before PIE becomes active; RFC 8033 §5.3 has 1/3. A share above
         /// 0 needs an explicit `limit`. With 0, PIE is always active.
