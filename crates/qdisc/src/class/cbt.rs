@@ -37,9 +37,10 @@ pub enum Test {
     /// Drops every arrival while the class's average is at or above this threshold. The threshold is in packets ("10p")
     /// or bytes ("10KB").
     Threshold(Limit),
-    /// Only in dcbt. Drops an arrival if the class's average is at or above `slack` times the class's share, and the
-    /// average of the whole queue is at or above `min_th`. The share is the average of the whole queue, divided by the
-    /// number of all active flows and multiplied by the number of the class's active flows.
+    /// Only in dcbt, with the required key `slack`, a number above 0. Drops an arrival if the class's average is at or
+    /// above `slack` times the class's share, and the average of the whole queue is at or above dcbt's `min_th`. The
+    /// share is the average of the whole queue, divided by the number of all active flows and multiplied by the number
+    /// of the class's active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,

@@ -33,8 +33,7 @@ pub enum ManyFlows {
     /// Drops an arrival if its flow already has two packets queued, or more. This is the extension of Lin & Morris for
     /// many flows.
     TwoPackets,
-    /// Every arrival is dropped, as in RED. This is the original FRED of Lin & Morris, and the FRED of the simulator
-    /// J-Sim.
+    /// Drops every arrival, as in RED. This is the original FRED of Lin & Morris, and the FRED of the simulator J-Sim.
     DropAll,
 }
 

@@ -116,8 +116,8 @@ params! {
         /// (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
         /// Drops packets on overload, that is, when k p' reaches 1. L then drops packets with probability p'^2 and
-        /// marks its other L4S packets. C drops packets with probability p'^2, even if they are ECN-capable. If false,
-        /// p' is limited to 1/k, and the queues may grow to their limit.
+        /// marks the others (`l_dscp_exempt` has the exceptions). C drops packets with probability p'^2, even if they
+        /// are ECN-capable. If false, p' is limited to 1/k, and the queues may grow to their limit.
         drop_overload: bool = true,
         /// Applies the coupled law when a packet arrives, instead of when the packet leaves. The step still applies
         /// when the packet leaves. Not valid if `native` is ramp.

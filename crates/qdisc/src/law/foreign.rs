@@ -38,8 +38,8 @@ pub trait LawFactory: Send + Sync {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {
-    /// The class of the law, which must be given. It is either "FILE.py:CLASS", with a path relative to the scenario's
-    /// folder, or the NAME of a class that is passed to `bloatlab.run(scenario, laws={NAME: CLASS})`.
+    /// The class of the law. It has no default, so it must be given: either "FILE.py:CLASS", with a path relative to
+    /// the scenario's folder, or the NAME of a class that is passed to `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
     /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline none,
     /// because its queues share one limit.

@@ -35,7 +35,8 @@ params! {
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which ECN-capable packets are marked with probability 1.
         /// Below MAXTH, the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised so that
-        /// the ramp begins at the transmission time of two 2000-byte packets, but at 65.535ms at most.
+        /// the ramp does not begin before the transmission time of two 2000-byte packets, or 65.535ms if that is
+        /// shorter.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marking probabilities begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
