@@ -66,9 +66,9 @@ params! {
         diffserv: Diffserv = Diffserv::Diffserv3,
         /// Determines which packets share a queue, and which hosts get equal shares of the link.
         isolation: Isolation = Isolation::TripleIsolate,
-        /// Round-trip time for which CAKE's law, COBALT, is tuned. COBALT's `interval` is `rtt`, or longer in slow tins
-        /// and if `target` is more than half of `rtt`. tc has keywords for some values: datacentre 100us, lan 1ms,
-        /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
+        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`, except that the interval
+        /// is longer in slow tins, or if `target` is more than half of `rtt`. tc has keywords for some values:
+        /// datacentre 100us, lan 1ms, metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
         /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a tin is at least the time that 1.5 full
         /// frames take at the tin's rate, and the tin also accepts any delay up to the time of four full frames. Null:
@@ -95,9 +95,9 @@ params! {
         /// Sets the code point (DSCP) of each packet to 0. Before that, the original code point selects the packet's
         /// tin.
         wash: bool = false,
-        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole, except
-        /// on a link with a modem, a token bucket or `delivery`. CAKE then adds the overhead of every segment to its
-        /// size.
+        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole, and
+        /// CAKE adds the overhead of every segment to the packet's size. A link with a modem, a token bucket or
+        /// `delivery` splits the packets in either case.
         split_gso: bool = true,
         /// Number of instances of CAKE that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
         /// transmit queue of the device, and a hash assigns flows to instances. `limit` and `memory_limit` apply to

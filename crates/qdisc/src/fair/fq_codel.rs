@@ -60,8 +60,9 @@ params! {
         /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
         /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog that CoDel checks before it drops. CoDel drops nothing while this backlog is at most
-        /// `max_packet` bytes (a key of the discipline `codel`: 1514B with the variants rfc8289 and linux).
+        /// The backlog that CoDel checks before it drops, without the packet at the head (in the descriptions of the
+        /// variants: the bytes behind the head). CoDel drops nothing while this backlog is at most `max_packet` bytes
+        /// (a key of the discipline `codel`: 1514B with the variants rfc8289 and linux).
         law_sees: LawSees = LawSees::Total,
         /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
         /// drops more often.
