@@ -87,8 +87,8 @@ The value of some keys is a "keyword or table". The keyword alone means the tabl
 the same as `scheduler = { drr = {} }`.
 
 **tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
-cake and dualpi2. Their keywords have tc's units: a limit without a unit is in packets (bytes for bfifo and red), and both
-`kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq, which is in seconds. Keys that
+cake and dualpi2. In this syntax, parameters have tc's units: a limit without a unit is in packets (bytes for bfifo and red),
+and both `kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq, which is in seconds. Keys that
 tc does not have, such as all keys of `lred`, have the units of [Values](#values). You can also paste a line that
 `tc qdisc show` printed, or a whole command (`tc qdisc replace dev eth0 root codel limit 100`). In the other direction,
 `bloatlab tc FILE` prints the commands that give a Linux machine the rates, delays and queues of the scenario FILE.
@@ -137,8 +137,9 @@ each heading is the place of the table in a scenario. If the value of a key is a
 another heading, on this page or another one ([list of all tables](../scenario.md#all-tables))."""
 
 VALUES_NOTE = """\
-Tables list all keys of a scenario: the table of the top level below, and the tables on the pages listed at the end of this page.
-The column *value* of a table states the kind of value. Most kinds are written like this:
+Tables list the keys of a scenario: the table of the top level below, and the tables on the pages listed at the end of this page.
+They leave out only some [details of particular kernels](scenario/tcp.md#tcp-presets), which presets of TCP stacks set. The
+column *value* of a table states the kind of value. Most kinds are written like this:
 """
 
 UNITS_NOTE = """\
@@ -412,7 +413,8 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     lines += [*table(of, defs, base), "", "### TCP presets", ""]
     lines += wrapped(
         f"Each item describes a preset, and lists the values that differ from those of `{STACK}`. The ns-2 presets and "
-        "`rfc` also differ in details for which this page has no key. Only a scenario in JSON can set the value `null`, "
+        "`rfc` also differ in details of particular kernels. The keys of these details, such as `marking_ack_reduces`, are "
+        "not on this page, but in `crates/tcp/src/params/quirks.rs`. Only a scenario in JSON can set the value `null`, "
         "because TOML has no such value. `bloatlab list NAME` shows the values of all keys on this page."
     )
     lines.append("")

@@ -129,8 +129,8 @@ pub trait ControllerFactory: Send + Sync {
 #[serde(default)]
 #[schemars(rename = "PythonController")]
 pub struct ForeignParams {
-    /// The class of the controller: "FILE.py:CLASS", with the path of the file relative to the scenario's folder. If
-    /// you pass the class to `bloatlab.run(scenario, controllers={NAME: CLASS})`, write NAME.
+    /// The class of the controller, which must be given: "FILE.py:CLASS", with the path of the file relative to the
+    /// scenario's folder. If you pass the class to `bloatlab.run(scenario, controllers={NAME: CLASS})`, write NAME.
     pub controller: String,
     /// Text of each source file, keyed by the file's path. bloatlab sets this key when it reads the scenario, so that a
     /// result contains the code that produced it.

@@ -12,8 +12,8 @@ group! {
         /// its ACK.
         pub ack_every: u32 = 2,
         /// Largest delay of an ACK that waits for more segments. `timer_tick` rounds this delay up. ACKs wait if
-        /// `ack_every` is above 1. With `short_segments_wait`, as in the preset `ns2-fulltcp-sack`, they also wait until
-        /// the bytes received since the last ACK fill `ack_every` segments.
+        /// `ack_every` is above 1. In the preset `ns2-fulltcp-sack`, where `ack_every` is 1, the ACK of a segment shorter
+        /// than the MSS also waits: until the bytes received since the last ACK fill `ack_every` segments of full size.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,

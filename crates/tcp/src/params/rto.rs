@@ -66,14 +66,15 @@ words! {
 
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// The whole RTO: RTO = max(`min_rto`, SRTT + max(G, 4 RTTVAR)). With `rack-tlp`, an RTO that replaces the
-        /// timer of a probe or of a reordering window usually starts at the last ACK of new data. Source: RFC 6298
-        /// §2 and §5.3.
+        /// The whole RTO: RTO = max(`min_rto`, SRTT + max(G, 4 RTTVAR)). With `rack-tlp`, the
+        /// timer may wait for a probe or a reordering window first. The RTO after that usually counts from the last
+        /// ACK of new data or, once a probe has been sent, from the probe. Source: RFC 6298 §2 and §5.3.
         "total" Total,
         /// Only the variation V: RTO = SRTT + V. At first, V is max(`min_rto`, 4 RTTVAR). If 4 RTTVAR exceeds V, V
         /// rises to 4 RTTVAR at once. V falls only once per round trip: by a quarter of its distance to max(`min_rto`,
-        /// the largest 4 RTTVAR of this round trip). With `rack-tlp`, an RTO that replaces the timer of a probe or of a
-        /// reordering window starts at the last transmission of the first outstanding segment. Source: Linux.
+        /// the largest 4 RTTVAR of this round trip). With `rack-tlp`, the timer may wait for a probe or a reordering
+        /// window first. The RTO after that counts from the last transmission of the first outstanding segment or, once
+        /// a probe has been sent, from the probe. Source: Linux.
         "variation" Variation,
     }
 }
