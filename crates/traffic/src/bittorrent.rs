@@ -344,7 +344,7 @@ impl Application for Bittorrent {
 packet::measures! {
     /// The exchange with the swarm.
     const EXCHANGE = fn exchange(b: &Bittorrent) -> f64 {
-        "connected": Kind::ONE, "connected", "Peers connected at the end."
+        "connected": Kind::ONE, "connected", "Peers connected at the end. All keys of `bittorrent` cover the whole run."
             => b.peers.iter().filter(|p| p.connected).count() as f64;
         "unchokes": Kind::ONE, "unchokes", "Number of times that a peer was unchoked, which allows it to request data." => b.unchokes as f64;
         "blocks_sent": Kind::ONE, "blocks sent", "Blocks that arrived at peers." => b.blocks[0] as f64;

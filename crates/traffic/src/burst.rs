@@ -246,7 +246,8 @@ impl Application for Burst {
 packet::measures! {
     /// Measures of bursts over either transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
-        "bursts": Kind::ONE, "bursts", "Bursts that began. `files` has those that arrived completely after the warm-up." => b.next as f64;
+        "bursts": Kind::ONE, "bursts",
+            "Bursts that began. `files` has those that arrived completely after the warm-up. All keys of `burst` cover the whole run." => b.next as f64;
     }
     /// Measures over TCP.
     const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {

@@ -264,7 +264,9 @@ impl Application for Short {
 packet::measures! {
     /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
-        "arrivals": Kind::ONE, "arrivals", "Transfers that were due to begin, including refused ones. `files` has those that finished after the warm-up." => s.arrivals as f64;
+        "arrivals": Kind::ONE, "arrivals",
+            "Transfers that were due to begin, including refused ones. `files` has those that finished after the warm-up. All keys of `short` cover the whole run."
+            => s.arrivals as f64;
         "refused": Kind::ONE.less().rank(21), "refused", "Transfers refused because `max_open` transfers were in progress."
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(20), "failed", "Transfers whose connection failed." => s.failed as f64;

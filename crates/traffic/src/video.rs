@@ -327,7 +327,7 @@ packet::measures! {
     /// Measures of the received segments and of the playback.
     const PLAYBACK = fn playback(video: &Video, player: &Player) -> f64 {
         "segments": Kind::ONE, "segments",
-            "Segments that arrived. `files` has those that arrived after the warm-up. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
+            "Segments that arrived. `files` has those that arrived after the warm-up. All keys of `video` cover the whole run."
             => video.done as f64;
         "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean encoded rate of the segments that arrived."
             => video.sum_of_rates as f64 / video.done as f64 * 1e-6;

@@ -116,7 +116,8 @@ measures! {
     pub(super) const SEVERAL = fn several(index: Option<f64>, f: &Flows<'_>) -> Value {
         "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
             "Jain's index over the goodput of the application's flows that always have more to send. Absent if the \
-             application has only one flow; null if it has several, but fewer than two of them always have more to send."
+             application has only one flow; null if fewer than two of its flows always have more to send, or if none of these has \
+             goodput."
             => index;
         "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
     }
@@ -138,8 +139,8 @@ measures! {
             "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
              Percentiles, below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean",
-            "Mean transfer time, until the last byte has arrived. It begins when the connection is opened or, if it is already \
-             open, when the data are requested (video) or written." => all.mean().map(Duration::secs);
+            "Mean transfer time, from the opening of the connection to the arrival of the last byte. If the connection is \
+             already open, the time begins when the data are requested (video) or written." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
             "Median transfer time; for an even number of files, the mean of the middle two."
             => times.median().map(Duration::secs);
@@ -229,7 +230,9 @@ measures! {
     }
     /// The responsiveness class of an `rpm` application.
     pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
-        "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, otherwise excellent." => class(rpm);
+        "class": Kind::ONE, "class",
+            "Class of the responsiveness `rpm.rpm`, in round trips per minute: poor below 300, fair below 1000, good below \
+             6000, otherwise excellent." => class(rpm);
     }
     /// Statistics of page load times.
     const PAGE_LOADS = fn page_loads(times: &Sorted) -> Value {

@@ -49,7 +49,7 @@ measures! {
             => a.tally.flow_gone;
         "fairness": Kind::scale("0 to 1").more().rank(22), "Jain's fairness",
             "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, \
-             below). Null if there are fewer than two of these flows." => a.fairness(&a.tally.apps);
+             below). Null if there are fewer than two of these flows, or if none of them has goodput." => a.fairness(&a.tally.apps);
     }
     /// Measures of a live run (docs/live.md).
     pub(super) const LIVE = fn live(v: &Verdict<'_>) -> Value {
