@@ -57,8 +57,8 @@ pub struct BittorrentParams {
     pub pipeline: u32,
     /// Length of a round. After each round, the unchoked peers are selected again. Default 10s.
     pub round: Duration,
-    /// Number of rounds after which the optimistic unchoke is drawn again; earlier if its peer disconnects or gets one
-    /// of the other places (see `active`). Default 3.
+    /// Number of rounds after which the optimistic unchoke is drawn again. It is drawn again earlier, at the end of a
+    /// round, if its peer has disconnected or gets one of the other places (see `active`). Default 3.
     pub optimistic_rounds: u32,
     /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,

@@ -35,7 +35,7 @@ impl Speech {
     }
 }
 
-/// A G.711 call.
+/// A G.711 call. The ratings `r` and `r_g107` of its quality come from two versions of the E-model (docs/results.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoipParams {

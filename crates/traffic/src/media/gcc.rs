@@ -83,7 +83,8 @@ pub struct GccParams {
     /// 0.85.
     pub beta: f64,
     /// Factor by which the rate grows per second (eta). After over-use, the rate grows linearly instead, until the
-    /// received rate is more than three standard deviations above its mean at the times of past decreases. Default 1.08.
+    /// received rate is clearly above its values at past decreases (above their mean by more than three standard
+    /// deviations). Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,

@@ -84,15 +84,16 @@ const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
 /// The initial window holds the data that the initial rate produces in this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
-/// Parameters of SCReAM version 2. Names in brackets are those of draft-ietf-ccwg-rfc8298bis-screamv2.
+/// Parameters of SCReAM version 2. From the reference window, SCReAM computes the encoder's rate and the limit of the
+/// data in flight. Names in brackets are those of draft-ietf-ccwg-rfc8298bis-screamv2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreamV2Params {
     /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The reference window shrinks when the average queueing
     /// delay exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
-    /// Smallest reference window (MIN_REF_WND). The limit of the data in flight is 3 reference windows while the queueing
-    /// delay is steady, and falls to as little as 1.5 when it varies. Default 3000.
+    /// Smallest reference window (MIN_REF_WND). The data in flight is limited to 3 reference windows while the queueing
+    /// delay is steady, and to as little as 1.5 while the delay varies. Default 3000.
     pub min_window: Bytes,
 }
 
