@@ -103,8 +103,8 @@ pub enum RequestVector {
     #[default]
     Recorded,
     /// REQ(1) holds the bytes that are waiting, and not yet requested, at this MAP ("REQ(1) tracks the occupancy of the
-    /// queue"). A packet waits for one interval less than with `recorded`, unless it starts the clock
-    /// (`from_first_packet`).
+    /// queue"). A packet that starts the clock (`from_first_packet`) waits as long as with `recorded`. Any other packet
+    /// waits for one interval less.
     Live,
 }
 
