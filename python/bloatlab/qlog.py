@@ -302,7 +302,7 @@ class _Segments:
         yield "packet_sent", data
 
     def acknowledged(self, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields one event for all unacknowledged segments with an offset below `until`, if there are any."""
+        """Yields one event that acknowledges all outstanding segments below the offset `until`, if there are any."""
         numbers: list[int] = []
         while self._waiting and self._waiting[0] < until:
             numbers.append(self._numbers.pop(self._waiting.popleft()))

@@ -154,6 +154,11 @@ impl Fifo {
         (self.tx.clone(), self.delay, self.capacity)
     }
 
+    /// Returns true if packets need time to reach the far end.
+    pub(crate) fn takes_time(&self) -> bool {
+        self.tx.rate.is_some() || !self.delay.is_zero()
+    }
+
     /// Returns the link's rate; `None` means that transmission takes no time.
     pub(crate) fn rate(&self) -> Option<BitRate> {
         self.tx.rate

@@ -101,10 +101,10 @@ impl Carrier {
         }
     }
 
-    /// Returns true if arrivals at the far end have events.
+    /// Returns true if arrivals at the far end have events at a later time than the packets' arrivals at the queue.
     pub(crate) fn has_arrivals(&self) -> bool {
         match self {
-            Self::Fifo(_) => true,
+            Self::Fifo(fifo) => fifo.takes_time(),
             Self::Chained(chained) => !chained.role.onward,
             Self::Port { through, .. } => through.is_none(),
         }

@@ -57,11 +57,11 @@ def command(
     keep: tuple[str, ...] = (),
     run: Running = RUNNING,
 ) -> int:
-    """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
+    """Run a scenario over a grid of values and seeds; print the means over seeds.
 
-    Finished runs are stored and not repeated: Ctrl-C loses only the runs in progress, and the same command continues.
-    The table does not depend on the number of workers. On the terminal it has means over seeds, with 95 % confidence
-    intervals. See docs/sweeps.md.
+    The means have 95 % confidence intervals. --output writes a table with a row per run, and -f csv or json prints it.
+    The results do not depend on the number of workers. Finished runs are stored and not repeated: Ctrl-C loses only
+    the runs in progress, and the same command continues. See docs/sweeps.md.
 
     Args:
         grid: Grid in TOML: a scenario, axes over its values, seeds.
@@ -72,8 +72,8 @@ def command(
         force: Replace a file even if it is not a table of this sweep.
         explain: Print the number of runs and an estimate of the time, from short trials of a few of them; run nothing
             else.
-        summary: File with a row per grid point and column: n, mean, deviation, median, both intervals (.parquet, .csv
-            or .json).
+        summary: File (.parquet, .csv or .json) with a row per grid point and column: number of seeds, mean, deviation,
+            median, and the confidence intervals by Student's t and by bootstrap.
         interval: Confidence interval of the printed means: t (Student's) or bootstrap (BCa).
         against: Baseline, such as queue=codel: print the difference of every other value from it, paired by seed.
         effects: Print which axes matter: the main effects, and the share of the variance due to each axis and to

@@ -92,7 +92,9 @@ class Gathered(Generic[Key]):
     ran: int
 
     def frame(self) -> pl.DataFrame:
-        """Makes a table with one row per run: the axes (or `key`), `seed`, `scenario_hash`, and the measures.
+        """Makes a table with one row per run: the axes, `seed`, `scenario_hash`, and the measures.
+
+        For points that are not of a grid, the column `key` replaces the axes.
 
         Raises `ValueError` if a measure has the name of one of the other columns.
         """

@@ -10,10 +10,10 @@
 //!           overflow_counts, each drop increments the count of the queue's CoDel
 //! ```
 //!
-//! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued.
-//! Linux counts the bytes of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
-//! CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). If many flows have one or two packets
-//! each, they lose packets with "total", but not with "own". Linux also counts overflow drops as CoDel's drops
+//! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued
+//! behind the packet at the head. Linux counts the bytes of all queues together (`law_sees = "total"`), so a queue may lose its
+//! last packet. The RFC runs CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). If many flows have
+//! one or two packets each, they lose packets with "total", but not with "own". Linux also counts overflow drops as CoDel's drops
 //! (`overflow_counts`); the RFC does not mention this.
 //!
 //! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; measured drop rates of Linux (ten flows at 5 Mbit/s with a

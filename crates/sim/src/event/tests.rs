@@ -78,7 +78,7 @@ fn events_after_the_latest_time_never_happen() {
 fn agrees_with_a_sorted_list() {
     // The reference is a vector of (time, order of scheduling, target), searched for its smallest element. The spans place
     // times within one slot of the wheel, across several slots, and beyond all slots.
-    for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
+    for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (16, 1 << 24), (70, 1 << 34)] {
         let mut rng = Rng::named(3, "events");
         // with nine links, every fourth has no leaf and uses the heap
         let mut e = Events::new(vec![false; links as usize], |link| links != 9 || link % 4 != 0);

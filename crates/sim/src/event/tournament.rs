@@ -20,7 +20,7 @@ pub(super) const LEAVES: usize = GROUP * GROUP;
 ///
 /// With at most two leaves, as in a dumbbell whose two directions are chains, setting a key takes one comparison. Otherwise
 /// leaves are in groups of eight: setting a key repeats the seven comparisons of its group and, with more than one group, the
-/// comparison of the groups' winners. Nearly every world has at most one group. The comparisons are made when a
+/// comparisons of the groups' winners. Nearly every world has at most two groups. The comparisons are made when a
 /// key is set, because the processor can overlap them with other work at that point. If they were made when the winner
 /// is read, the simulation would have to wait for them, because the winner decides what happens next.
 #[derive(Clone, Debug)]
@@ -31,11 +31,12 @@ pub(super) struct Tournament {
     size: Size,
 }
 
-/// The number of leaves in use: at most two, at most one group, or more.
+/// The number of leaves in use: at most two, at most one group, at most two groups, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Two,
     OneGroup,
+    TwoGroups,
     Groups,
 }
 
@@ -51,6 +52,7 @@ impl Tournament {
         let size = match leaves {
             0..=2 => Size::Two,
             3..=GROUP => Size::OneGroup,
+            _ if leaves <= 2 * GROUP => Size::TwoGroups,
             _ => Size::Groups,
         };
         Self { keys: [u128::MAX; LEAVES], winners: [u128::MAX; GROUP], winner: u128::MAX, size }
@@ -82,12 +84,13 @@ impl Tournament {
     #[inline(never)]
     fn compare(&mut self, leaf: usize) {
         let groups = self.keys.as_chunks::<GROUP>().0;
-        self.winner = if self.size == Size::Groups {
-            let group = leaf / GROUP % GROUP;
-            self.winners[group] = least(&groups[group]);
-            least(&self.winners)
-        } else {
-            least(&groups[0])
+        let group = leaf / GROUP % GROUP;
+        let winner = least(&groups[group]);
+        self.winners[group] = winner;
+        self.winner = match self.size {
+            Size::Two | Size::OneGroup => winner,
+            Size::TwoGroups => lesser(self.winners[0], self.winners[1]),
+            Size::Groups => least(&self.winners),
         };
     }
 

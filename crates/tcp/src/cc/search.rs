@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn a_link_that_is_always_full_ends_slow_start_at_the_first_test() {
         // at a constant rate, norm_diff is 1/2. The first test needs a window of W = 10 bins, and then one more round
-        // trip. A round trip is 1 / 0.35 = 2.86 bins, and 10 + 2.86 = 12.86, so the test runs after the 13th bin,
-        // when the next ACK arrives, at most 1 ms later
+        // trip. A bin lasts 0.35 round trips, so a round trip is 1 / 0.35 = 2.86 bins. As 10 + 2.86 = 12.86, the test
+        // runs after the 13th bin, when the next ACK arrives, at most 1 ms later
         let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
         assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
         // the window is reduced by the 175 segments that were delivered in the last five bins
