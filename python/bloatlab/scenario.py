@@ -322,8 +322,8 @@ _STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9.]+e[+-][0-9]+')
 def canonical(data: Mapping[str, Any]) -> str:
     """Writes the values of a resolved scenario as the core does, without checking them.
 
-    The hash of a scenario is computed from this text. So a scenario that another version wrote keeps its hash, even if this
-    version rejects it or adds defaults.
+    The hash of a scenario is computed from this text. So a scenario that another version wrote keeps its hash, even if
+    this version rejects it or adds defaults.
     """
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return _STRING_OR_EXPONENT.sub(lambda found: _number(found[0]), text)

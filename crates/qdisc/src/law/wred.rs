@@ -39,7 +39,7 @@ pub struct Profile {
     pub precedence: Option<u8>,
     /// Average queue length at which early drops begin.
     pub min: Limit,
-    /// Average queue length at and above which every packet is dropped.
+    /// Average queue length at and above which every packet is dropped (or marked, see `harddrop`).
     pub max: Limit,
     /// max_p, the drop probability just below `max`.
     pub probability: Prob,
@@ -60,14 +60,14 @@ pub struct Rio {
     pub out: RampParams,
 }
 
-/// A ramp: the drop probability rises linearly from 0 at `min` to `probability` just below `max`, and is 1 from `max`
-/// on.
+/// A ramp: the probability of a drop (or mark) rises linearly from 0 at `min` to `probability` just below `max`, and is 1
+/// from `max` on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RampParams {
     /// Average queue length at which early drops begin.
     pub min: Limit,
-    /// Average queue length at and above which every packet is dropped.
+    /// Average queue length at and above which every packet is dropped (or marked, see `harddrop`).
     pub max: Limit,
     /// max_p, the drop probability just below `max`.
     pub probability: Prob,
