@@ -43,14 +43,18 @@ def table(mark: str) -> str:
     others = tuple(TABLES.values())
     mine = [m for m in declarations() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]
     rows: dict[str, None] = {}
+    first: dict[str, str] = {}  # a sentence that lists statistics, and the first key of the table that has it
     for measure in mine:
         same = next((row for path, row in SAME.items() if measure.path.startswith(path)), None)
         if same is not None:
             rows[f"| {same[0]} | | {same[1]} |"] = None
             continue
-        rows |= {
-            f"| `{key}` | {unit} | {doc} |".replace("|  |", "| |"): None for key, unit, doc in cells(measure, begin)
-        }
+        names = statistics(measure)
+        for key, unit, doc in cells(measure, begin):
+            short = doc.replace(names, f" Keys: as for `{first[names]}`.") if names in first else doc
+            rows[f"| `{key}` | {unit} | {short} |".replace("|  |", "| |")] = None
+            if names:
+                first.setdefault(names, key)
     return "\n".join(["| key | unit | meaning |", "|---|---|---|", *rows, ""])
 
 

@@ -159,9 +159,8 @@ packet::measures! {
         "frames_whole": Kind::ONE, "frames whole",
             "Whole frames: all their datagrams arrived before any later frame was complete." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
-            "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is the time \
-             between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts; the time after `stop` \
-             does not."
+            "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is \
+             the time between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
     }

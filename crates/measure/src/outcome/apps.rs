@@ -88,7 +88,7 @@ measures! {
             "Packets dropped by queues and links, both directions." => c.both(|d| d.dropped);
         "retransmits": Kind::ONE, "retransmits", "Retransmitted segments, both directions." => c.both(|d| d.retransmits);
         "timeouts": Kind::ONE.less().rank(18), "timeouts",
-            "Retransmission timeouts, both directions; null if the kernel does not report them (live, before Linux 6.7)." => timeouts;
+            "Retransmission timeouts, both directions; null in live runs before Linux 6.7." => timeouts;
         "fast_recoveries": Kind::ONE, "fast recoveries",
             "Number of times that a sender entered fast recovery, both directions; null in live runs." => fast_recoveries;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay of packets with payload.", DELAYS
@@ -105,7 +105,7 @@ measures! {
     /// Statistics of the goodput of an application's flows. The goodput of a flow is the sum of both directions.
     const RATES = fn rates(f: &Flows<'_>) -> Value {
         "min": Kind::SAME, "minimum",
-            "Goodput of the slowest flow, both directions of the flow together; the table `flows` has every flow."
+            "Goodput of the slowest flow, both directions together."
             => f.rate(f.bytes.iter().min());
         "mean": Kind::SAME, "mean", "Mean goodput of the flows." => mbit(f.bytes.iter().sum(), f.time) / f.bytes.len() as f64;
         "max": Kind::SAME, "maximum", "Goodput of the fastest flow." => f.rate(f.bytes.iter().max());
@@ -116,8 +116,7 @@ measures! {
     pub(super) const SEVERAL = fn several(index: Option<f64>, f: &Flows<'_>) -> Value {
         "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
             "Jain's index over the goodput of the application's flows that always have more to send. Absent if the \
-             application has only one flow; null if fewer than two of its flows always have more to send, or if none of these has \
-             goodput."
+             application has one flow; null if it has fewer than two such flows, or if none of them has goodput."
             => index;
         "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
     }
@@ -125,24 +124,21 @@ measures! {
     pub(super) const DATAGRAMS = fn datagrams(sent: u64, jitter: &[Jitter; 2]) -> Value {
         "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent by both ends: UDP, or ICMP for a ping." => sent;
         "jitter_ms": Kind::MS.less(), "jitter",
-            "Mean absolute difference between the one-way delays of successive datagrams to the server; null for fewer than \
-             two."
+            "Mean absolute difference between the one-way delays of successive datagrams to the server."
             => ms(jitter[0].mean());
         "jitter_ms_reverse": Kind::MS.less(), "jitter back", "`jitter_ms` of datagrams on the way back." => ms(jitter[1].mean());
     }
     /// Measures of the files or messages of an application, and of the times that they took.
     pub(super) const FILES = fn files(all: &Histogram, times: &FileTimes<'_>) -> Value {
         "done": Kind::ONE.more(), "file, done",
-            "Number of files, messages, video segments, short transfers and bursts that arrived completely. The other \
-             keys of `files` describe their transfer times." => all.count();
+            "Number of files, messages, video segments, short transfers and bursts that arrived completely." => all.count();
         "exact": Kind::ONE, "file, exact",
-            "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
-             Percentiles, below)." => times.exact();
+            "True if the median and percentiles are exact, false if they come from a histogram (see Percentiles, below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean",
             "Mean transfer time, from the opening of the connection to the arrival of the last byte. If the connection is \
              already open, the time begins when the data are requested (video) or written." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
-            "Median transfer time; for an even number of files, the mean of the middle two."
+            "Median transfer time."
             => times.median().map(Duration::secs);
         "p95_s": Kind::S.less(), "file, 95 %",
             "95th percentile of the transfer time." => times.percentile(95.0).map(Duration::secs);
@@ -158,27 +154,24 @@ measures! {
     pub(super) const VOIP = fn voip(meter: &VoipMeter, s: Option<&VoipSummary>, sent: u64, judged: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
         "judged": Kind::PACKETS, "judged",
-            "Packets that were received or dropped. A packet still in transit at the end is neither. If this number is \
-             0, all shares and ratings are null." => judged;
+            "Packets that were received or dropped. If there are none, all shares and ratings are null." => judged;
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.map(|s| s.lost_percent);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of the judged packets whose delay exceeded the shortest delay of the call (after the warm-up) by more \
-             than `late_after`."
+            "Share of the judged packets whose delay exceeded the shortest delay of the call by more than `late_after`."
             => s.map(|s| s.late_percent);
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.map(|s| s.plr_percent);
         "delay_ms": Kind::MS.less().rank_by("p99", 14), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
-        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550); null if nothing arrived." => ms(s.and_then(|s| s.jitter));
+        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550)." => ms(s.and_then(|s| s.jitter));
         "r": Kind::scale("0 to 100").more().least(0.1), "R",
             "Rating factor R of the E-model from loss and delay, in Cole and Rosenbluth's simplified form for G.711; \
              100 is best (see Voice, below)." => s.map(|s| s.r);
         "mos": MOS.rank(1), "MOS", "Mean opinion score (MOS) computed from `r`." => s.map(|s| s.mos);
         "burst_ratio": Kind::ONE.less(), "burst ratio",
             "Mean number of consecutive packets that were lost or late, divided by the number to expect if losses were \
-             independent. It is 1 if no packet or every packet was lost or late." => s.map(|s| s.burst_ratio);
+             independent." => s.map(|s| s.burst_ratio);
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
-            "Rating factor R by ITU-T G.107's own formulas, from loss, bursts and delay, with the `ie` and `bpl` of the \
-             call's codec (see Voice, below)."
+            "Rating factor R by ITU-T G.107, from loss, bursts and delay (see Voice, below)."
             => s.map(|s| s.r_g107);
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score (MOS) computed from `r_g107`." => s.map(|s| s.mos_g107);
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
@@ -191,12 +184,12 @@ measures! {
     /// exceeds the shortest by more than `late_after`.
     pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
         "lost_percent": Kind::PERCENT.less(), "lost",
-            "Share of this direction's packets (`up`: player to server; `down`: server to player) that were dropped, not \
-             counting packets still in transit. Delays and jitter are in `delay_ms` and `jitter_ms`."
+            "Share of this direction's packets that were dropped. `up` is from the player to the server, `down` from the \
+             server to the player."
             => of_settled(delay, dropped, dropped as f64);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of this direction's packets whose delay exceeded the shortest delay in this direction (after the warm-up) \
-             by more than `late_after`."
+            "Share of this direction's packets whose delay exceeded the shortest delay in this direction by more than \
+             `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests. `lost` is the number of dropped requests and replies. A request or reply still in transit
@@ -211,21 +204,21 @@ measures! {
             => 100.0 * lost as f64 / (echoes.rtt().count() + lost) as f64;
         "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(echoes.rtt()));
         "induced_ms": Kind::MS.less(), "delay added by load",
-            "Mean delay added by load: the mean of `ping.rtt_ms` minus the shortest round trip of the whole run. With \
-             the scales `waveform` and `vrecipes`, it is defined differently (see Fairness and grade, below)."
+            "Mean delay added by load: the mean of `ping.rtt_ms` minus the shortest round trip of the whole run. The \
+             scales `waveform` and `vrecipes` define it differently (see Fairness and grade, below)."
             => ms(grade.added);
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
             "Delay added by load at the 99th percentile: `ping.rtt_ms.p99` minus the shortest round trip of the \
              whole run."
             => ms(grade.p99);
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the ping, on the scenario's scale (see Fairness and grade, below)." => grade.grade;
+            "Grade of the ping, on the scenario's scale." => grade.grade;
     }
     /// Measures of an application that sends each echo request when the previous request is answered, or `timeout` after
     /// the previous request.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
-            "Round-trip time of a ping with `after_answer` (docs/workloads.md). The weight of each reply is the time from its request to the next request.", OVER_TIME
+            "Round-trip time of a ping with `after_answer`, weighted by time (docs/workloads.md).", OVER_TIME
             => object(over_time(echoes.rtt(), timeout));
     }
     /// The responsiveness class of an `rpm` application.

@@ -50,10 +50,9 @@ measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
         "induced_ms": Kind::MS.less().rank(23), "delay added by load",
-            "Mean delay added by load, for the ping or queue that determines the grade (see Fairness and grade, \
-             below)." => ms(worst.and_then(|c| c.added));
+            "Mean delay added by load, for the ping or queue that determines the grade." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the run: the grade of the application or link in `latency.from` (see Fairness and grade, below)." => grade;
+            "Grade of the run: that of the application or link in `latency.from` (see Fairness and grade, below)." => grade;
         "from": Kind::ONE, "from", "Application or link that determines the grade: `app.NAME` or `link.NAME`."
             => worst.map(|c| format!("{}.{}", c.kind, c.name));
     }
@@ -65,9 +64,8 @@ measures! {
     /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
         "rpm": Kind::ONE.more(), "round trips per minute",
-            "Round trips per minute; only on the scale `rpm`. With an application `rpm`, this is the application's result \
-             (the lowest, if there are several). Otherwise, it is 60 000 divided by the slowest ping's mean round trip under \
-             load, in ms."
+            "Round trips per minute; only on the scale `rpm`. It is the result of the application `rpm` or, without one, \
+             60 000 divided by the slowest ping's mean round trip under load, in ms."
             => rpm;
     }
     /// Measure that the summary's `latency` contains if the scenario sets a scale.

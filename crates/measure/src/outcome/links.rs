@@ -21,17 +21,16 @@ measures! {
             "Packets dropped by the queue, by a modem's transmit queue, by a policer or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason. If the queue has no room, it drops the arriving packet (`tail_full`), the packet at the head of a \
-             queue (`head_full`) or the packet at the tail of a queue (`push_out`). The control law drops the arriving packet \
-             (`early_tail`) or the packet at the head (`early_head`). The other reasons: the modem's transmit queue is full \
-             (`transmit_queue_full`), CAKE removes a redundant ACK (`ack_filter`; absent while 0), the link loses the packet \
-             or its policer drops it (`link_loss`). `flow_gone` is always 0, because hosts, not links, drop packets of a closed \
-             connection (`flow_gone_packets`).", REASONS
+            "Drops by reason. If the queue has no room, it drops the arriving packet (`tail_full`), or the packet at the \
+             head (`head_full`) or tail (`push_out`) of a queue. The control law drops the arriving packet (`early_tail`) \
+             or the packet at the head (`early_head`). Other reasons: the modem's transmit queue is full \
+             (`transmit_queue_full`), CAKE removes a redundant ACK (`ack_filter`), the link loses the packet or its \
+             policer drops it (`link_loss`). `flow_gone` is always 0.", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN)."
             => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
-            "Packets in the queue or on their way to the far end when the warm-up ends; 0 without a warm-up."
+            "Packets in the queue or on their way to the far end when the warm-up ends."
             => u64::from(l.before.backlog.packets) + l.before.in_flight;
         "backlog_packets": Kind::PACKETS, "backlog", "Packets still in the queue at the end." => m.backlog.packets;
         "backlog_bytes": Kind::BYTES, "backlog", "Bytes of `backlog_packets`." => m.backlog.bytes;
@@ -39,10 +38,9 @@ measures! {
             "Packets on their way at the end of the run: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(26), "use of the rate",
-            "Delivered bits as a share of the bits that the link could carry at its rate. If the rate changes, the rate \
-             at each moment counts. With a shaper or modem, the sustained rate counts, so bursts may raise the \
-             share above 1. With recorded or modelled delivery: `delivered_bytes` divided by `delivery.bytes`. Null if \
-             the link has no rate."
+            "Delivered bits as a share of the bits that the link could carry at its rate. With a shaper or modem, the \
+             sustained rate counts, so bursts may raise the share above 1. With recorded or modelled delivery: \
+             `delivered_bytes` divided by `delivery.bytes`."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.
@@ -50,8 +48,7 @@ measures! {
         "sojourn_ms": Kind::MS.less().rank_by("p99", 24), "time in queue",
             "Queueing delay of the packets that left the queue.", DELAYS => object(delays(&full.sojourn));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of `sojourn_ms`, the delay that this queue adds to its packets (see Fairness and grade, below). \
-             Null if more packets still wait at the end than have left the queue." => grade;
+            "Grade of the queue, from `sojourn_ms`. Null if more packets still wait at the end than have left the queue." => grade;
         "queue_packets": Kind::PACKETS.less().rank_by("max", 25), "queue length", "Length of the queue.", LENGTHS
             => object(lengths(&full.queue));
     }
@@ -105,9 +102,9 @@ measures! {
         "wasted_bytes": Kind::BYTES, "wasted", "`delivery.bytes` minus `delivery.used_bytes`." => o.bytes - o.used_bytes;
         "longest_gap_ms": Kind::MS, "longest gap", "Longest time without an opportunity in the whole run." => o.longest_gap.millis();
         "gaps_over_100ms": Kind::ONE, "gaps over 100ms",
-            "Number of gaps of more than 100 ms without an opportunity. A gap at the end of the run counts." => o.long_gaps;
+            "Number of gaps of more than 100 ms without an opportunity." => o.long_gaps;
         "gap_drops": Kind::PACKETS, "gap drops",
-            "Packets that waited during a gap of more than 100 ms, and that the queue then dropped, in the gap or later." => o.gap_drops;
+            "Packets that waited during a gap of more than 100 ms, and that the queue then dropped." => o.gap_drops;
     }
 }
 

@@ -47,8 +47,7 @@ measures! {
     pub(super) const LENGTHS = fn lengths(queue: &TimeWeighted) -> Value {
         "mean": Kind::SAME, "mean", "Length of the queue, averaged over time." => queue.mean();
         "max": Kind::SAME, "maximum",
-            "Longest queue. With `droptail.super_segment`, the limit counts several segments as one packet. This value \
-             counts every segment, so it may exceed the limit."
+            "Longest queue. With `droptail.super_segment`, it may exceed the limit, because it counts every segment."
             => queue.max();
     }
 }

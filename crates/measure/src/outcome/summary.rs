@@ -41,15 +41,15 @@ measures! {
         "seed": Kind::ONE, "seed", "Seed of the run." => a.seed;
         "version": Kind::ONE, "version", "Version of the compiled simulator." => env!("CARGO_PKG_VERSION");
         "duration_s": Kind::S, "duration",
-            "Simulated time. Events at exactly this time no longer happen." => seconds(a.duration);
+            "Simulated time." => seconds(a.duration);
         "warm_up_s": Kind::S, "warm up", "Time at the start that the summary leaves out." => seconds(a.warm_up);
         "events": Kind::ONE, "events", "Events handled by the simulator in the whole run." => a.events;
         "flow_gone_packets": Kind::PACKETS, "flow gone",
             "Packets that arrived at a host for a connection that no longer existed. The links count them as delivered."
             => a.tally.flow_gone;
         "fairness": Kind::scale("0 to 1").more().rank(22), "Jain's fairness",
-            "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, \
-             below). Null if there are fewer than two of these flows, or if none of them has goodput." => a.fairness(&a.tally.apps);
+            "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, below). \
+             Null if there are fewer than two such flows, or if none of them has goodput." => a.fairness(&a.tally.apps);
     }
     /// Measures of a live run (docs/live.md).
     pub(super) const LIVE = fn live(v: &Verdict<'_>) -> Value {

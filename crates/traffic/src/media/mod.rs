@@ -399,13 +399,12 @@ packet::measures! {
         "frame_delay_p50_ms": Kind::MS.less(), "frame delay, median",
             "Median time from the capture of a whole frame to the arrival of its last packet." => c.delay(50);
         "frame_delay_p95_ms": Kind::MS.less(), "frame delay, p95",
-            "95th percentile of the frame delay, from the capture to the arrival of the last packet." => c.delay(95);
+            "95th percentile of the delay of whole frames." => c.delay(95);
         "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99",
-            "99th percentile of the frame delay, from the capture to the arrival of the last packet." => c.delay(99);
+            "99th percentile of the delay of whole frames." => c.delay(99);
         "freezes": Kind::ONE.less(), "freezes",
-            "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is the time \
-             between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts; pauses and the time \
-             after `stop` do not."
+            "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is \
+             the time between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
         "rate_mbit": Kind::MBIT.more(), "media rate",

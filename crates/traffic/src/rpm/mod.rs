@@ -352,7 +352,7 @@ packet::measures! {
             "Trimmed mean (`trim`) of the TCP handshake times of foreign probes in the last `moving_average` intervals."
             => score.tm[Sample::Tcp as usize];
         "tls_ms": Kind::MS.less(), "TLS",
-            "Trimmed mean of the TLS handshake times of the same probes; null without TLS."
+            "Trimmed mean of the TLS handshake times of the same probes."
             => score.tm[Sample::Tls as usize];
         "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GET times of the same probes."
             => score.tm[Sample::HttpForeign as usize];
@@ -362,11 +362,9 @@ packet::measures! {
         "idle_ms": Kind::MS.less(), "idle", "TCP handshake time of the first connection, before any load."
             => r.idle.map_or(f64::NAN, Duration::millis);
         "goodput_down_mbit": Kind::MBIT.more(), "goodput down",
-            "Goodput of the load to the client in the last `moving_average` intervals; null without load in that \
-             direction." => r.goodput_mbit(Direction::Down);
+            "Goodput of the load to the client in the last `moving_average` intervals." => r.goodput_mbit(Direction::Down);
         "goodput_up_mbit": Kind::MBIT.more(), "goodput up",
-            "Goodput of the load to the server in the last `moving_average` intervals; null without load in that \
-             direction." => r.goodput_mbit(Direction::Up);
+            "Goodput of the load to the server in the last `moving_average` intervals." => r.goodput_mbit(Direction::Up);
         "intervals": Kind::ONE, "intervals", "Number of intervals until the test or the run ended."
             => r.rows.len() as f64;
         "connections": Kind::ONE, "connections", "Load-generating connections at the end." => r.loads.len() as f64;
@@ -381,8 +379,8 @@ packet::measures! {
     /// The confidence in the result.
     const CONFIDENCE = fn confidence(rpm: &'static str, goodput: &'static str) -> &'static str {
         "confidence": Kind::ONE, "confidence",
-            "Confidence in `rpm.rpm`: high if it was stable, medium if it was not, low if the stage of the test that \
-             measures it had fewer than `moving_average` intervals."
+            "Confidence in `rpm.rpm`: high if it was stable, medium if it was not, low if it was measured in fewer than \
+             `moving_average` intervals."
             => rpm;
         "goodput_confidence": Kind::ONE, "goodput confidence", "Confidence in the goodput, on the same scale." => goodput;
     }
