@@ -27,6 +27,7 @@ from bloatlab.advice.tables import options_table, verdict
 from bloatlab.cli.main import call
 from bloatlab.statistics import Interval, interval
 from bloatlab.sweep import Store
+from bloatlab.tables import number
 from browser import opened, serious
 from judged import SMALL, asking, mean, quick
 
@@ -297,6 +298,7 @@ def test_leader_and_choice_have_different_words(small: Path):
     told = " ".join(sure(other))
     assert f"The leader (the available setting with the most points) is {done.lead.option.name}" in told
     assert f"1 of the 2 available settings is clearly worse than the leader: {chosen.option.name}" in told
+    assert f". {chosen.option.name} ({number(chosen.points.mean, 1)} points) is chosen instead, because " in told
     assert "The leader" not in " ".join(sure(done))
     notes = [options_table(of, of.judged).note for of in (done, other)]
     assert ["Leader: " in note for note in notes] == [False, True]

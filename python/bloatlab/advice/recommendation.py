@@ -236,8 +236,8 @@ def _kept(of: Recommendation) -> str:
         why = "the device's standard names this discipline"
     return (
         f"The leader (the available setting with the most points) is {lead.option.name}, with "
-        f"{number(lead.points.mean, 1)} points of 100. {best.option.name} has {number(best.points.mean, 1)}. It is "
-        f"chosen because {why} and the difference is {how}."
+        f"{number(lead.points.mean, 1)} points of 100. {best.option.name} ({number(best.points.mean, 1)} points) is "
+        f"chosen instead, because {why} and the difference between the two is {how}."
     )
 
 
