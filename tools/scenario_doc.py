@@ -58,12 +58,10 @@ from one node to another, and applications run on nodes. You choose the names of
 
 [examples/](../examples) and the [cookbook](cookbook.md) have more scenarios.
 
-* **Errors.** An unknown key or keyword, or a duration without a unit, is an error. The error message names the key, the
-  valid values, and the most similar valid name.
 * **`--set path=value`**, an option of commands such as `bloatlab run`, replaces or adds a value: `--set link.up.rate=2mbit`,
-  `--set 'link.up.queue={ droptail = { limit = "21p" } }'`. In a path, 0 means the first entry of a list, 1 the second, and so
-  on. A name that contains dots needs double quotes.
-* **Editors.** `bloatlab schema > scenario.schema.json` writes a JSON Schema. With it, an editor can complete keys and
+  `--set 'link.up.queue={ droptail = { limit = "21p" } }'`. In a path, 0 means the first entry of a list. A name that
+  contains dots needs double quotes.
+* **Editors.** `bloatlab schema > scenario.schema.json` writes a JSON Schema, with which an editor can complete keys and
   keywords.
 
 ## Ways to write a queue
@@ -88,24 +86,24 @@ the same as `scheduler = { drr = {} }`.
 
 **tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
 cake and dualpi2. In this syntax, parameters have tc's units: a limit without a unit is in packets (bytes for bfifo and red),
-and both `kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq, which is in seconds. Keys that
-tc does not have, such as all keys of `lred`, have the units of [Values](#values). You can also paste a line that
-`tc qdisc show` printed, or a whole command (`tc qdisc replace dev eth0 root codel limit 100`). In the other direction,
-`bloatlab tc FILE` prints the commands that give a Linux machine the rates, delays and queues of the scenario FILE.
+and both `kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq (in seconds). Keys
+unknown to tc have the units of [Values](#values). You can also paste a line that `tc qdisc show` printed, or a whole command
+(`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the commands that give
+a Linux machine the rates, delays and queues of the scenario FILE.
 
 **Strict priority**, as in tc's prio:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
 The queues of this discipline are the bands 0, 1 and 2. The TOS byte of a packet (the byte of the IP header that holds the
-DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Each band holds at most
-`queue_limit`. Unlike in tc, there is also a `limit` for all bands together, by default 1000 packets. Filters can select the
-band by code point (DSCP), port, protocol or address. For filters, write the classifier as a table:
+code point, DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Each band holds at
+most `queue_limit`. Unlike in tc, there is also a `limit` for all bands together, by default 1000 packets. Filters can select
+the band by code point, port, protocol or address:
 `classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
 
-**A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share a
-queue, give both applications the same code point, and list this code point in the queue: `app.game.dscp = 10`,
-`app.bulk.dscp = 10` and `queue.perfect = { shared_dscp = [10] }`.
+**A shared queue.** With the discipline `perfect`, each flow has its own queue. Flows of two applications share a queue if
+both applications have the same code point, and the queue lists it: `app.game.dscp = 10`, `app.bulk.dscp = 10` and
+`queue.perfect = { shared_dscp = [10] }`.
 """
 
 #: Kinds of values that a key can have: the name in the schema, and the words in the column "value".
@@ -137,18 +135,17 @@ each heading is the place of the table in a scenario. If the value of a key is a
 another heading, on this page or another one ([list of all tables](../scenario.md#all-tables))."""
 
 VALUES_NOTE = """\
-Tables list the keys of a scenario: the table of the top level below, and the tables on the pages listed at the end of this page.
-They leave out only some [details of particular kernels](scenario/tcp.md#tcp-presets), which presets of TCP stacks set. The
-column *value* of a table states the kind of value. Most kinds are written like this:
+The tables of keys are below (the top level) and on the pages listed at the end of this page. They leave out only some
+[details of particular kernels](scenario/tcp.md#tcp-presets), which presets of TCP stacks set. The column *value* of a table
+states the kind of value. Most kinds are written like this:
 """
 
 UNITS_NOTE = """\
-Rates are in bits per second: `5mbit`, `5Mbit/s` and `5Mbps` are the same, and `5` is 5 bit/s. Lower-case `mbps` and `kbps`
-are refused, because they mean bytes per second in tc and bits per second elsewhere. In tc's syntax, `Mbps` is also refused.
-Outside tc's syntax, KB is 1000 bytes, and KiB is 1024 bytes.
+Rates are in bits per second: `5mbit`, `5Mbit/s` and `5Mbps` are the same. Lower-case `mbps` and `kbps` are refused, because
+they mean bytes per second in tc and bits per second elsewhere. (In tc's syntax, `Mbps` is also refused.)
 
-If the length of a queue is limited in time, the limit is the number of bytes that the link sends in this time. With a modem,
-a shaper or `delivery`, the link's long-term rate counts.
+A limit in time is the number of bytes that the link sends in this time. With a modem, a shaper or `delivery`, the link's
+long-term rate counts.
 
 Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
 column *default*, a value followed by keywords in brackets is the default for these keywords: `15ms, 30ms (draft2013)`
@@ -156,8 +153,8 @@ means 30 ms for the variant `draft2013`, and otherwise 15 ms.
 """
 
 TABLES_NOTE = """\
-Each line gives the name of a table of keys, and then the table's path in a scenario. In a path, `NAME` stands for the name of
-a link, an application or a TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
+Each line gives the name of a table of keys, and its path in a scenario. In a path, `NAME` stands for the name of a link, an
+application or a TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
 
 #: The tables on the pages, in page order, by their names in the schema. A value consists of the table's title and its
 #: place in a scenario.
