@@ -395,7 +395,8 @@ impl<S: Sink> Net<S> {
             return None; // an overtaken packet has two events, and the first has already delivered it
         }
         *armed = Time::NEVER;
-        let works = *lazy || *work <= now;
+        // a reading must not depend on whether the end of a bin has already made the port catch up
+        let works = *lazy || *work <= now || self.sink.probes();
         let (packet, next) = self.act(i, |port, now, env| {
             if works {
                 port.work(now, env);
