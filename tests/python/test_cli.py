@@ -18,6 +18,7 @@ import pytest
 from bloatlab.cli.main import app, call
 from bloatlab.live import LiveError
 from bloatlab.plots import Unfit
+from bloatlab.studies import STUDIES, study
 from conftest import interrupt
 
 
@@ -222,7 +223,10 @@ def test_schema_and_lists_are_json(say):
         "suites",
     }
     assert "codel" in say("list", "qdiscs")[1]
-    assert "cablelabs2012" in say("list", "studies")[1]
+    titles = {name: study(name).publication.title for name in STUDIES}
+    assert {entry["name"]: entry["doc"] for entry in lists["studies"]} == titles
+    listed = " ".join(say("list", "studies")[1].split())
+    assert all(f"{name} {title}" in listed for name, title in titles.items())
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
     # if a default is null, the list shows the meaning of null, such as "off", or refers to the description that
@@ -234,8 +238,9 @@ def test_schema_and_lists_are_json(say):
     assert codel["limit"].startswith("1000p")
 
 
-def test_the_entry_of_a_discipline_is_listed_without_the_studies():
-    code = "import sys; from bloatlab.cli.main import call; call(['list', 'codel']); print(*sys.modules)"
+@pytest.mark.parametrize("what", [("codel",), ("studies",), ()])
+def test_titles_and_the_entries_of_other_kinds_are_listed_without_importing_a_study(what: tuple[str, ...]):
+    code = f"import sys; from bloatlab.cli.main import call; call({['list', *what]}); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "bloatlab.cli.listing" in done.stdout.split()
     assert "bloatlab.studies" not in done.stdout.split()

@@ -1,8 +1,10 @@
 """`bloatlab list`: lists what a scenario may use, the studies and the suites, and describes each entry."""
 
+import importlib.resources
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -27,7 +29,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
         name: An entry to describe, if WHAT is a kind. Example: bloatlab list measures sojourn_ms. A kind of traffic
             lists its own measures: bloatlab list measures game.
     """
-    kinds = _kinds(what)
+    kinds = _kinds(what, titles_only=form == "text" and name is None)
     chosen = _chosen(what, kinds)
     if name is not None:
         if what not in kinds:
@@ -47,11 +49,12 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     return 0
 
 
-def _kinds(what: str | None) -> dict[str, list[Entry]]:
+def _kinds(what: str | None, *, titles_only: bool) -> dict[str, list[Entry]]:
     """Returns the entries of every kind, in the order in which `bloatlab list` shows the kinds.
 
-    The lists of studies and suites stay empty if `what` names one of the other kinds or one of their entries, because
-    importing them takes longer than everything else.
+    Importing the studies and the suites takes longer than everything else. So their lists stay empty if `what` names
+    one of the other kinds or one of their entries. With `titles_only`, the list of all kinds has the titles of the
+    studies and no suites, and the list of studies has only titles.
     """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
@@ -67,6 +70,9 @@ def _kinds(what: str | None) -> dict[str, list[Entry]]:
     others = {*_TITLES} - {"studies", "suites"} | {
         name for entries in known.values() for entry in entries for name in _names(entry)
     }
+    if titles_only and what in {None, "studies"}:
+        known["studies"] = _titles_of_studies()
+        return {kind: known[kind] for kind in _TITLES}
     if what not in others and what != "suites":
         known["studies"] = _studies()
     if what not in others and what != "studies":
@@ -154,6 +160,16 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
 
 def _names(entry: Entry) -> list[str]:
     return [entry["name"], *entry.get("tc", {}), *entry.get("keys", [])]
+
+
+def _titles_of_studies() -> list[Entry]:
+    """Reads the title of each study from its file, without importing the study."""
+    folders = importlib.resources.files("bloatlab").joinpath("studies").iterdir()
+    files = {folder.name: file for folder in folders if (file := folder.joinpath("study.toml")).is_file()}
+    return [
+        {"name": name, "doc": tomllib.loads(file.read_text("utf-8"))["publication"]["title"]}
+        for name, file in sorted(files.items())
+    ]
 
 
 def _studies() -> list[Entry]:
