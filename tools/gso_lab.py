@@ -7,7 +7,8 @@ Veth pairs connect three namespaces, and both directions of s0 - h2 use htb (10 
 in Mininet. None of bloatlab's code is on the path, so the queue holds the kernel's super-segments. There is no netem,
 so the path adds no delay; `tcp_tso_rtt_log` is set to 0, because Linux 5.18 and later would send larger bursts on such
 a short path. The load is one iperf3 flow, ten pings a second, and a page of 177 669 bytes that curl fetches every two
-seconds. Prints the fetch times and the round trips, then removes the namespaces and all processes in them.
+seconds. After each run, removes the namespaces and all processes in them, then prints statistics of the fetch times and
+of the round trips.
 
 Needs root, iproute2, iperf3, curl and iputils-ping. Exit code 2 if one of these is missing.
 """

@@ -38,7 +38,7 @@ def studies() -> Iterator[tuple[str, str, Scenario]]:
             yield "MMCN 1999, class-based thresholds", one.key, mmcn1999.build(one, SEED)
     for discipline in ("droptail", "sfq_codel"):
         one = scte2013.Case(discipline)
-        yield "SCTE 2013, downstream and upstream", f"{discipline}, {one.buffer_ms} ms", scte2013.build(one, SEED)
+        yield "ARRIS 2013, downstream and upstream", f"{discipline}, {one.buffer_ms} ms", scte2013.build(one, SEED)
 
 
 def example(file: Path) -> dict[str, str]:

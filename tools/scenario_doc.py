@@ -85,11 +85,11 @@ The value of some keys is a "keyword or table". The keyword alone means the tabl
 the same as `scheduler = { drr = {} }`.
 
 **tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
-cake and dualpi2. In this syntax, parameters have tc's units: a limit without a unit is in packets (bytes for bfifo and red),
-and both `kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq (in seconds). Keys
-unknown to tc have the units of [Values](#values). You can also paste a line that `tc qdisc show` printed, or a whole command
-(`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the commands that give
-a Linux machine the rates, delays and queues of the scenario FILE.
+cake and dualpi2. Their parameters have tc's units: a limit without a unit is in packets (bytes for bfifo and red), and both
+`kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq (in seconds). Disciplines and
+keys that tc does not have use the units of [Values](#values). You can also paste a line that `tc qdisc show` printed, or a
+whole command (`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the
+commands that give a Linux machine the rates, delays and queues of the scenario FILE.
 
 **Strict priority**, as in tc's prio:
 

@@ -12,7 +12,7 @@
 //! # Counting runs without storing delays
 //!
 //! The delay above which a packet is late is known only at the end. So each packet has a level, which grows with its
-//! delay: 0 is on time at any limit, and [`LOST`] is lost, or late at any limit. At the end, a packet is missed if its
+//! delay: 0 is on time at every limit, and [`LOST`] is lost, or late at every limit. At the end, a packet is missed if its
 //! level is above a limit. A run begins between neighbours with levels a and b if a <= limit < b. So each pair of
 //! neighbours with a < b adds 1 to `begins[a]` and subtracts 1 from `begins[b]`. The number of runs is then the sum of
 //! `begins[0..=limit]`.
@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 /// Number of delay levels that are late at some limits and on time at others.
 pub(crate) const LEVELS: usize = 65_536;
-/// Level of a packet that was lost, or is late at any limit.
+/// Level of a packet that was lost, or is late at every limit.
 pub(crate) const LOST: u32 = LEVELS as u32 + 1;
 /// Maximum number of packets that are stored one by one.
 const STORED: u64 = 65_536;

@@ -1,8 +1,7 @@
 //! Event loops for two kinds of world: worlds without a sink, and worlds with all sinks of a run.
 //!
 //! Rust compiles a generic function in each crate that calls it. Except for [`Steps::of_sink`], the functions below are
-//! not generic, so they are compiled in this crate. The crates that call them contain no code that runs for every packet,
-//! and need not be optimised.
+//! not generic, so the event loop is compiled in this crate, and the crates that call them need not be optimised.
 
 use crate::capture::Capture;
 use crate::lives::Lives;

@@ -82,8 +82,8 @@ const ENDLESS: u64 = u64::MAX;
 
 /// The sending half of an endpoint. If few segments are outstanding, the processing of an ACK uses five cache lines.
 /// They hold the stream and its window, the RTT estimate, the pointers to controller and loss detection, the
-/// scoreboard's counters, and its entries. The scoreboard's ring takes a sixth line. The fields that only a few ACKs
-/// need come last.
+/// scoreboard's counters, and its array of up to four entries. A sixth line holds the scoreboard's ring, which is used
+/// if there are more entries. The fields that only a few ACKs need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {

@@ -208,8 +208,8 @@ def _of_one(run: Run) -> list[str]:
 def _of_several(runs: Sequence[Run]) -> list[str]:
     """Returns the clauses of the sentence about several runs.
 
-    The clauses give the value of each run if there are at most `_MOST_NAMED` runs, and otherwise the best and the worst
-    value.
+    The clauses give the value of each run if there are at most `_MOST_NAMED` runs and all have a value, and otherwise
+    the best and the worst value.
     """
     many = len(runs) > _MOST_NAMED
     prefix = f"{len(runs)} results: " if many else ""

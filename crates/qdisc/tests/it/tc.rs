@@ -129,7 +129,7 @@ fn words_mean_the_table_with_the_same_values() {
              drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso",
             r#"{"dualpi2": {"limit": "10000p", "classic_protection": 0.1}}"#,
         ),
-        // tc prints gains with six digits: 0.160156 is the kernel's 41/256 = 0.16015625, and 3.199219 its 819/256
+        // tc prints gains with six decimal places: 0.160156 is the kernel's 41/256 = 0.16015625, and 3.199219 its 819/256
         (
             "qdisc dualpi2 1: root refcnt 2 target 15ms tupdate 16ms alpha 0.160156 beta 3.199219",
             r#"{"dualpi2": {"tupdate": "16ms", "alpha": 0.16015625, "beta": 3.19921875}}"#,

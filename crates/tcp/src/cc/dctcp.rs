@@ -337,11 +337,11 @@ mod tests {
             // matters most for p = 0.1, because the window is then only about 20 segments
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
             // with random marks, a round without a mark has no cut. In a round with a mark, the cut is still p/2 of the
-            // window. If x/p is the mean window, then x (1 - (1 - p)^(x/p)) = 2, so x = 2.22 for p = 0.1 and 2.24 for p
+            // window. If x/p is the mean window, then x (1 - (1 - p)^(x/p)) = 2, so x = 2.21 for p = 0.1 and 2.23 for p
             // = 0.02
             let mut rng = Rng::named(7, "marks");
             let random = mean_window(|| rng.chance(p));
-            let x = if p == 0.1 { 2.22 } else { 2.24 };
+            let x = if p == 0.1 { 2.21 } else { 2.23 };
             assert!((random * p / x - 1.0).abs() < 0.05 + p, "{p}: {random}");
         }
     }

@@ -1,17 +1,16 @@
 //! TCP Prague: a paced DCTCP for the Internet, whose rate is the same at all short round-trip times.
 //!
 //! ```text
-//! virtual round trip     v = max(srtt, 25 ms)
+//! virtual round trip     v = max(srtt, 25 ms), but v = srtt in slow start and in the first four rounds after it (`prague_rtt`)
 //! each round of >= v:    alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
 //! first mark of a round: W <- W (1 - alpha / 2);  with prague_cut = "marks", the same cut, but at the first mark that arrives
 //!                        once all data sent before the last cut has been acknowledged
-//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, otherwise 1;
-//!                        F = 1 in the first four rounds after slow start (`prague_rtt`)
-//!                        W does not grow while the application limits the rate
+//! each unmarked segment: W <- W + (srtt / v)^2 / W;  W does not grow while the application limits the rate
 //! cwnd                   moves one segment per ACK towards ceil(W), at least 2     loss: W <- W / 2, no growth during its repair
-//! pacing                 W mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
-//!                        if cwnd <= 4, W is also at least 100 kbit/s x srtt
+//! pacing                 max(floor(W), segments in flight) mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;
+//!                        bursts of 1/4096 s.  If cwnd <= 4, W is at least 100 kbit/s x srtt and, from the first mark on and
+//!                        with v = 25 ms, the rate is W (1 ± 1/32) mss / srtt
 //! segments               payload = half of the data sent in v, from 150 bytes to the MSS;  below 1 Mbit/s, two shrunk segments leave in v
 //! ```
 //!
@@ -25,7 +24,7 @@
 //! Departs: when segments shrink, the window stays at two full segments, because pacing limits the rate. After a loss, the sender's
 //! `reduction` reduces the window. A queue that marks ECT(1) and ECT(0) alike, as in RFC 3168, is not detected. The next cut may
 //! follow as soon as alpha is updated; the formula for the rate above assumes this. In Linux, the next cut also waits until all
-//! data sent before the last cut is acknowledged, so windows are about a fifth larger (`prague_cut = "marks"`).
+//! data sent before the last cut is acknowledged, so windows are up to a fifth larger (`prague_cut = "marks"`).
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;

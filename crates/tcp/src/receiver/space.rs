@@ -61,7 +61,7 @@ pub(crate) struct Space {
     /// Time stamp to echo: the newer of `of_data` and the time stamp of the last window update without data. A window
     /// update counts only if all received data was acknowledged when it arrived.
     echo: u32,
-    /// Time stamp that RFC 7323 §4.3 selected from the data received, when the last segment was sent.
+    /// Time stamp that RFC 7323 §4.3 had selected from the received data when this end last sent a segment.
     of_data: u32,
 }
 

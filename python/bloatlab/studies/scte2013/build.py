@@ -1,4 +1,4 @@
-"""The network of SCTE 2013, Figure 1b, its queues, and the scenarios of its cases.
+"""The network of ARRIS 2013, Figure 1b, its queues, and the scenarios of its cases.
 
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, for sessions with a different round-trip time
@@ -9,7 +9,7 @@ into the CMTS"), the directions are exchanged: the buffer is on link `down`, and
 to the user.
 
 Tmax is the rate of the link with the buffer. A buffer is sized in milliseconds of Tmax and given in bytes:
-M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
+M = ms x Tmax / 8 (ARRIS 2013, Simulation Baseline).
 """
 
 from __future__ import annotations

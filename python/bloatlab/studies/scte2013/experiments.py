@@ -4,7 +4,7 @@
 also always runs, with three seeds: the grids for sentences that no figure shows, and for `rules.EXPLANATIONS`. The
 others run on request and have no published values.
 
-The group `considerations` contains experiments on the research that SCTE 2013 names, without numbers, in its section
+The group `considerations` contains experiments on the research that ARRIS 2013 names, without numbers, in its section
 "Considerations For All Bufferbloat Mitigation Schemes". There, all disciplines have the same memory, 500 ms of Tmax
 (312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose, and `cbq`, whose
 three classes have 60 packets each. The other parameters of the disciplines are in `build.DISCIPLINES`, and are not
@@ -26,7 +26,7 @@ from bloatlab.studies.scte2013.theory import peak_rate_mbit
 from bloatlab.sweep import Grid
 from bloatlab.workloads.build import ns, pareto_mean
 
-#: The 20 buffer sizes of each series in ms of Tmax. SCTE 2013 varies "ONLY buffer size", 20 times, but states only two
+#: The 20 buffer sizes of each series in ms of Tmax. ARRIS 2013 varies "ONLY buffer size", 20 times, but states only two
 #: of the sizes, 200 and 960.
 BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 600, 700, 800, 900, 960, 1000)
 
@@ -184,7 +184,7 @@ ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
-    """Returns the case of slow ACKs in SCTE 2013, Background.
+    """Returns the case of slow ACKs in ARRIS 2013, Background.
 
     With drop-tail, an upload fills the buffer of a 2 Mbit/s link, so the ACKs of downloads at 20 Mbit/s wait behind the
     upload's packets. In the paper's buffer of 500 kB, they wait up to 2 s.
@@ -254,7 +254,7 @@ def _low_delay(law: str, target_ms: int, tmax_mbit: float, sessions: int) -> Cas
 
 
 #: The disciplines compared in the experiments for the section "Considerations For All Bufferbloat Mitigation Schemes"
-#: of SCTE 2013.
+#: of ARRIS 2013.
 CONSIDERED = (
     "droptail", "droptail_bdp", "head_drop", "red", "ared", "wred", "codel", "cobalt", "pie", "docsis_pie", "lred100", "lred200",
     "blue", "fred", "cbt", "dcbt", "cbq", "sfq", "sfq_hss", "drr", "sfq_lred200", "sfq_codel", "fq_codel", "fq_pie",

@@ -1,4 +1,4 @@
-"""The figures of SCTE 2013 from our runs, in the paper's order: curves against buffer size, and distributions.
+"""The figures of ARRIS 2013 from our runs, in the paper's order: curves against buffer size, and distributions.
 
 Curves against buffer size are medians over seeds; shading shows the central 80 %. A distribution contains the packets
 of all seeds. Figures that the paper does not draw (sessions, round trips) have no number.

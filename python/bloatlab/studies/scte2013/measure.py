@@ -1,4 +1,4 @@
-"""Reduces a run to the measures that the figures and claims of SCTE 2013 use.
+"""Reduces a run to the measures that the figures and claims of ARRIS 2013 use.
 
 Latency is the one-way delay from the time a segment is sent until it arrives, including propagation. Loss is the rate
 at which the queue drops bytes, as a share of Tmax. Latency, loss and the rates exclude the warm-up.

@@ -1,4 +1,4 @@
-"""Our runs as curves, and the numbers stated about such curves in SCTE 2013.
+"""Our runs as curves, and the numbers stated about such curves in ARRIS 2013.
 
 A curve is a measure against buffer size, one per seed. A number is read off each seed's curve, and has a spread over
 seeds. Vague terms (a knee, "nearly constant") are defined here; the definitions were fixed before the first run.

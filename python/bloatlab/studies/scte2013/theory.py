@@ -1,4 +1,4 @@
-"""Statements in SCTE 2013 decided by arithmetic. Hash collisions are in `bloatlab.collisions`."""
+"""Statements in ARRIS 2013 decided by arithmetic. Hash collisions are in `bloatlab.collisions`."""
 
 from __future__ import annotations
 

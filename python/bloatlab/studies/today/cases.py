@@ -46,7 +46,7 @@ class Stack(StrEnum):
 
 
 class Consideration(StrEnum):
-    """A situation named in SCTE 2013 under "Considerations"."""
+    """A situation named in ARRIS 2013 under "Considerations"."""
 
     LEDBAT = "LEDBAT"
     SESSIONS = "50 sessions"

@@ -21,7 +21,8 @@ pub enum PieVariant {
     /// probability is below 1 again. The current delay, not the delay at the last update, can prevent early drops
     /// (`judged_by`). `avpkt` is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued.
     /// Departures use up the burst allowance (`allowance`). The sum of the probabilities (`derandomize`) returns to 0
-    /// also when the allowance is refilled. A mark at a sum of 8.5 or more does not set it to 0.
+    /// also when the allowance is refilled. A mark at a sum of 8.5 or more does not set it to 0. With `delay =
+    /// "departure_rate"`, the departure rate is averaged, not the time per byte (`dq_weight`).
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: `target` 20 ms, updates every 30 ms,
     /// `max_burst` 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
