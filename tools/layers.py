@@ -213,7 +213,8 @@ def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple
 def _loaded(tree: ast.Module) -> list[str]:
     """Returns regular expressions for the modules that a module may load with `importlib.import_module`.
 
-    Every string in the module counts; a {} in an f-string matches any name.
+    Every printable string in the module counts, except an f-string that begins with a {}. Any other {} matches any
+    name.
     """
     if "import_module" not in ast.dump(tree):
         return []

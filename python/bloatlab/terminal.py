@@ -124,7 +124,7 @@ def lines(table: TextTable, width: int) -> Iterator[Text]:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Wraps text at spaces to at most `width` cells per line; longer words are broken at the end of the line."""
+    """Wraps text at spaces to at most `width` cells per line. A longer word begins a line and is broken."""
     width = max(width, 1)
     found: list[str] = []
     for paragraph in text.split("\n"):

@@ -137,7 +137,7 @@ def test_an_axis_that_another_one_would_undo_is_refused(text: str, words: str):
         'axes."link.up.rate" = ["1mbit"]\naxes."link.up.rates" = ["1mbit"]',
         # both axes set `r`, but never at the same grid point
         'where = ["a == no or b == no"]\naxes = { a = { x = { r = 1 }, no = {} }, b = { x = { r = 2 }, no = {} } }',
-        # keys of a summary that are not columns of a sweep's table
+        # an axis may be called `version` or `name`: these keys of a summary are no columns of a sweep's table
         'axes.version.new."link.up.rate" = "1mbit"\naxes.name = ["a", "b"]',
     ],
 )

@@ -12,8 +12,8 @@ export interface Queue {
   link: string;
   /** The queue's discipline and buffer: "droptail, 250 packets". */
   name: string;
-  /** The type of the discipline in the catalogue: A for a queue per flow, B for active queue management, C for a plain
-   * queue. */
+  /** The type of the discipline in the catalogue: A for a queue per flow (cbq: per class), B for active queue
+   * management, C for a plain queue. */
   type: string;
 }
 

@@ -421,8 +421,8 @@ impl Count {
     }
 
     /// Decides whether to keep `packet` if the spacing is [`Spacing::OneDraw`]. The packet is first added to count. If
-    /// count x p then reaches the gap's random draw, the packet is dropped and the gap ends. With `first_passes`, a packet
-    /// that finds no gap is kept and not counted.
+    /// count x p then reaches the gap's random draw, the packet is dropped, and the next gap begins with a new draw. With
+    /// `first_passes`, a packet that arrives while count is `None` begins a gap, but is kept and not counted.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;
