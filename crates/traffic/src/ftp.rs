@@ -70,9 +70,8 @@ pub struct FtpParams {
     /// Duration of a transfer without a `size`; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Limits of the rate at which the application writes data, in chronological order. If this key
-    /// is set, the application writes at most 500 Mbit/s even while no limit is in effect. Cannot be combined with
-    /// `size`. Default none.
+    /// Limits of the rate at which the application writes data, in chronological order. If this key is set, each flow
+    /// writes at most 510 Mbit/s, even while no limit is in effect. Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
     /// Number of files per flow; omitted: until the end of the run. Needs `size`.

@@ -24,9 +24,9 @@
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
 //! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires the delay to exceed four
-//! packet times (in ingress mode, also two per bulk flow). At 5 Mbit/s, where two packets take 4.8 ms, ten Reno flows
-//! therefore leave 4 % of the link unused, and 5 % with ECN. With a target of 10 ms, they leave 1 % and 2 % unused. As in CAKE,
-//! the last packet of a queue is never dropped at the head.
+//! packet times (in ingress mode, also two per bulk flow). At 5 Mbit/s, two packets take 4.8 ms. With an RTT of 30 ms,
+//! ten Reno flows then leave 4 % of the link unused, but only 1 % with a target of 10 ms. As in CAKE, the last packet of a queue
+//! is never dropped at the head.
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};

@@ -24,7 +24,7 @@
 //! Departs: when segments shrink, the window stays at two full segments, because pacing limits the rate. After a loss, the sender's
 //! `reduction` reduces the window. A queue that marks ECT(1) and ECT(0) alike, as in RFC 3168, is not detected. The next cut may
 //! follow as soon as alpha is updated; the formula for the rate above assumes this. In Linux, the next cut also waits until all
-//! data sent before the last cut is acknowledged, so windows are up to a fifth larger (`prague_cut = "marks"`).
+//! data sent before the last cut is acknowledged, so windows are usually larger (`prague_cut = "marks"`).
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
@@ -91,8 +91,8 @@ words! {
         /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
         /// A mark may cut the window again once all data that was sent before the last cut has been acknowledged. While
-        /// short round-trip times count as 25 ms (see `prague_rtt`), at least 25 ms pass between two cuts. Windows are
-        /// up to a fifth larger than with `rounds`. Source: Linux (L4STeam).
+        /// short round-trip times count as 25 ms (see `prague_rtt`), at least 25 ms pass between two cuts. With random
+        /// marks, windows are a fifth to a third larger than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

@@ -34,9 +34,9 @@ params! {
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which ECN-capable packets are marked with probability 1.
-        /// Below MAXTH, the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised so that
-        /// the ramp does not begin before the transmission time of two 2000-byte packets, or 65.535ms if that is
-        /// shorter.
+        /// Below MAXTH, the marking probability follows a ramp (`lg_range`). The delay at which the ramp begins is at
+        /// least the transmission time of two 2000-byte packets, or 65.535ms if that is less. On a slow link, MAXTH is
+        /// raised accordingly.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marking probabilities begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
