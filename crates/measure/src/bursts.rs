@@ -24,7 +24,7 @@
 //!
 //! Source: ITU-T G.107 (2005), burst ratio BurstR.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Number of delay levels that are late at some limits and on time at others.
 pub(crate) const LEVELS: usize = 65_536;
@@ -45,7 +45,8 @@ pub(crate) struct Dropped {
 /// The runs of missed packets after the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
-    begins: Vec<i32>,
+    /// For each limit at which the number of runs differs from the number at the next lower limit: the difference.
+    begins: BTreeMap<u32, i32>,
     /// Level of the last packet that is no longer in `recent`; 0 if there is none.
     last: u32,
     /// Levels of the last packets before number `next`, newest last. Packets that have not arrived have the level
@@ -71,7 +72,7 @@ impl Bursts {
     /// `reach` packets later arrives before it.
     pub(crate) fn new(reach: u64) -> Self {
         Self {
-            begins: vec![0; LEVELS + 2],
+            begins: BTreeMap::new(),
             last: 0,
             recent: VecDeque::new(),
             window: reach.saturating_add(1).min(STORED),
@@ -115,8 +116,8 @@ impl Bursts {
         if self.recent.len() as u64 > self.window {
             let level = self.recent.pop_front().unwrap_or(LOST);
             if self.last < level {
-                self.begins[self.last as usize] += 1;
-                self.begins[level as usize] -= 1;
+                *self.begins.entry(self.last).or_default() += 1;
+                *self.begins.entry(level).or_default() -= 1;
             }
             self.last = level;
         }
@@ -138,7 +139,7 @@ impl Bursts {
             in_transit -= u64::from(skip);
             !skip
         };
-        let mut runs = self.begins[..=limit as usize].iter().map(|&n| i64::from(n)).sum::<i64>();
+        let mut runs = self.begins.range(..=limit).map(|(_, &n)| i64::from(n)).sum::<i64>();
         let mut after = if settled > self.next { LOST } else { 0 };
         for &level in self.recent.iter().rev().filter(missed_or_played).chain([&self.last]) {
             runs += i64::from(level <= limit && limit < after);

@@ -12,7 +12,7 @@
 //! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
 //! | [`LinkMeter`] | queue, sojourn times and series of one link (a [`record::Sink`]) | sum of its parts |
 //! | [`Jitter`] | one-way delays: mean absolute difference from packet to packet | 48 B |
-//! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 524 KB, 4 B per packet sent within `late_after`, and a histogram |
+//! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | up to 65 538 entries in each of two maps, 4 B per packet sent within `late_after`, and a histogram |
 //! | [`Tally`] | the counts of end hosts: per flow, per application | sum of its parts |
 //! | [`Files`] | transfer times of files | a histogram and at most 2 MB |
 //! | [`PageLoads`] | page load times | at most 1.1 MB |

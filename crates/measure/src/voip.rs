@@ -19,12 +19,13 @@
 //! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the limit m +
 //! late_after lies in [late_after, first + late_after]. Delays below this range are never late, and delays above it are
 //! always late. Delays within the range are counted in 65 536 bins of width first/65536 (the levels of `bursts.rs`), so
-//! memory does not depend on the length of the call. Only delays within one bin above the limit may be misclassified,
-//! as on time. The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is a second.
+//! memory has a bound, however long the call is. Only delays within one bin above the limit may be misclassified, as on
+//! time. The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is a second.
 
 use crate::Histogram;
 use crate::bursts::{Bursts, Dropped, LEVELS, LOST};
 use crate::emodel::{self, Codec};
+use std::collections::BTreeMap;
 use traffic::VoipParams;
 use units::{Duration, Time};
 
@@ -40,9 +41,10 @@ pub struct VoipMeter {
     /// Width of a bin in nanoseconds: the delay of the first packet after the warm-up (an upper bound on the minimum
     /// delay), divided by the number of bins and rounded up.
     width: u64,
-    /// Element i+1 is the number of delays in (late_after + i width, late_after + (i+1) width]. Element 0 counts the
-    /// delays below all these ranges, which are on time. The last element counts the delays above them, which are late.
-    levels: Vec<u32>,
+    /// The number of delays at each level at which there are any. Level i+1 is the range (late_after + i width, late_after +
+    /// (i+1) width]. Level 0 has the delays below all these ranges, which are on time. [`LOST`] has the delays above them,
+    /// which are late.
+    levels: BTreeMap<u32, u64>,
     last_delay: u64,
     /// Interarrival jitter in 1/16 ns.
     jitter: u64,
@@ -86,7 +88,7 @@ impl VoipMeter {
             warm_up,
             delays: Histogram::default(),
             width: 1,
-            levels: vec![0; LEVELS + 2],
+            levels: BTreeMap::new(),
             last_delay: 0,
             jitter: 0,
             bursts: Bursts::new(p.late_after.0 / p.interval.0.max(1)),
@@ -106,14 +108,14 @@ impl VoipMeter {
         }
         self.delays.record(delay);
         let level = self.level(ns);
-        self.levels[level as usize] = self.levels[level as usize].saturating_add(1);
+        *self.levels.entry(level).or_default() += 1;
         // J += |D| - (J + 8) / 16 with J in sixteenths (RFC 3550 §A.8)
         self.jitter = (self.jitter + ns.abs_diff(self.last_delay)).saturating_sub((self.jitter + 8) >> 4);
         self.last_delay = ns;
         self.bursts.arrival(number, level);
     }
 
-    /// Returns the index in `levels` of a delay of `ns`.
+    /// Returns the level of a delay of `ns`.
     fn level(&self, ns: u64) -> u32 {
         let above = ns.saturating_sub(self.late_after.0);
         above.div_ceil(self.width).min(u64::from(LOST)) as u32
@@ -147,7 +149,7 @@ impl VoipMeter {
 
     /// Returns the number of packets that arrived late, judged by the minimum delay so far.
     fn late(&self) -> u64 {
-        self.levels[self.limit() as usize + 1..].iter().map(|&n| u64::from(n)).sum()
+        self.levels.range(self.limit() + 1..).map(|(_, &n)| n).sum()
     }
 
     /// Returns the statistics of the packets that arrived or were dropped after the warm-up; `None` if there are none.
