@@ -155,7 +155,7 @@ impl Receiver {
         }
     }
 
-    /// Prefetches the state with which a segment is processed while there are holes in the received data.
+    /// Prefetches the state that is needed to process a segment if the received data has holes.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(&self.few, 0);

@@ -99,8 +99,8 @@ impl Space {
     }
 
     /// Returns the time stamp that the segment sent now must echo. `stamp` is the time stamp that RFC 7323 §4.3 selects
-    /// from the data received. An unchanged `stamp` is not compared with the stored one again: once it is older by more
-    /// than [`LATE`], it would count as newer.
+    /// from the data received. If it has not changed since the last call, it is not compared with the stored one again: after
+    /// two minutes without new data, [`overtakes`] would no longer recognise it as the older one.
     pub(super) fn newest(&mut self, stamp: u32) -> u32 {
         if stamp != self.of_data && !overtakes(self.echo, stamp) {
             self.echo = stamp;

@@ -68,7 +68,7 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 class Case:
     """A load of CableLabs 2012, given by its number, on one kind of equipment with one TCP.
 
-    If `what` is given, this consideration is added to the load.
+    If `what` is given, this situation from ARRIS 2013 is added to the load.
     """
 
     line: Equipment
