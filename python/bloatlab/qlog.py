@@ -91,6 +91,10 @@ def write(
     if packets is not None:
         of = _sent(result, packets, source or result.scenario.name)
         sent = of.partition_by(_SENDER, as_dict=True, maintain_order=True)
+        traced = {(app, direction) for app, _, _, direction in sent}
+        for (app, _, _, direction), rows in states.items():
+            if (app, direction) not in traced and rows["acked_bytes"].max():
+                raise _lacks_first(str(app), str(direction), source or result.scenario.name)
     files.make_folder(folder)
     written: list[Path] = []
     for sender, rows in states.items():
@@ -180,8 +184,13 @@ def _check_first(result: Result, first: pl.DataFrame, source: str | Path) -> Non
         nodes = apps[app]["to"] if direction == "reverse" else [apps[app]["from"]]
         begin = links[link.removeprefix("~")]["to" if link.startswith("~") else "from"]
         if app in tcp and begin not in nodes:
-            why = f"the trace of packets lacks the first link of the {direction} packets of {app}"
-            raise QlogError(f"{source}: {why}; trace the packets of all links: {_HOW}")
+            raise _lacks_first(app, direction, source)
+
+
+def _lacks_first(app: str, direction: str, source: str | Path) -> QlogError:
+    """Returns the error for a trace of packets without the first link of a sender's packets."""
+    why = f"the trace of packets lacks the first link of the {direction} packets of {app}"
+    return QlogError(f"{source}: {why}; trace the packets of all links: {_HOW}")
 
 
 def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:

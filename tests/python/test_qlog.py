@@ -257,8 +257,9 @@ def test_a_retransmission_before_its_ack_is_lost_and_acknowledged():
     assert fates == [(1000, "packet_lost", lost), (1000, "packets_acked", {"packet_numbers": [2, 1]})]
 
 
-def test_a_trace_of_packets_without_the_first_link_is_refused(tmp_path: Path):
-    result = bloatlab.run(bloatlab.parse(WIRE), sets={"trace.packets": ["up", "~up"]}, packets=tmp_path / "packets")
+@pytest.mark.parametrize("links", [["up", "~up"], ["~up"]])  # with ~up alone, the trace has no packet of the sender
+def test_a_trace_of_packets_without_the_first_link_is_refused(tmp_path: Path, links: list[str]):
+    result = bloatlab.run(bloatlab.parse(WIRE), sets={"trace.packets": links}, packets=tmp_path / "packets")
     why = "the trace of packets lacks the first link of the forward packets of upload; trace the packets of all links"
     with pytest.raises(QlogError, match=why):
         qlog.write(result, tmp_path / "qlog", packets=packets(tmp_path))
