@@ -45,7 +45,8 @@ pub(crate) struct Dropped {
 /// The runs of missed packets after the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
-    /// For each limit at which the number of runs differs from the number at the next lower limit: the difference.
+    /// The change of the number of runs from one limit to the next higher one, keyed by the higher one. A change of 0 may be
+    /// absent.
     begins: BTreeMap<u32, i32>,
     /// Level of the last packet that is no longer in `recent`; 0 if there is none.
     last: u32,

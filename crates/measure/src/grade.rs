@@ -2,7 +2,7 @@
 //! own.
 //!
 //! ```text
-//!   p99     99th percentile of the round trip under load - minimum round trip     ms, less is better
+//!   p99     99th percentile of the round trip - minimum round trip                ms, less is better
 //!   added   mean round trip under load - round trip of the idle path              ms, less is better
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
@@ -87,13 +87,13 @@ pub static SCALES: [Scale; 5] = [
     // the goal of L4S for the same percentile
     Scale {
         name: "p99",
-        words: "A+ to F, for the 99th percentile of the round trip under load minus the minimum round trip, with the limits of dslreports",
+        words: "A+ to F, for the 99th percentile of the round trip minus the minimum round trip, with the limits of dslreports",
         compares: Compares::P99,
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "dslreports",
-        words: "A+ to F, for the mean round trip under load minus the minimum round trip",
+        words: "A+ to F, for the mean round trip minus the minimum round trip",
         compares: Compares::Added(Idle::Least),
         bands: Cow::Borrowed(LETTERS),
     },

@@ -59,7 +59,9 @@ measures! {
     /// A measure in the summary's `latency`, on every scale except `rpm`.
     pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
-            "As `latency.induced_ms`, but the 99th percentile instead of the mean; absent on the scale `rpm`." => ms(p99);
+            "99th percentile of the delay added by load, for the same ping (its `ping.induced_p99_ms`) or queue (its \
+             `sojourn_ms.p99`); absent on the scale `rpm`."
+            => ms(p99);
     }
     /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {

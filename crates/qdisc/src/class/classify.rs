@@ -300,8 +300,8 @@ mod tests {
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
         let udp = FlowTuple { protocol: Protocol::UDP, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
-        // the ECN field takes the values 0 to 3, which are Not-ECT, ECT(1), ECT(0) and CE; the code point is 0 in the
-        // first assertion and 45 in the second
+        // the ECN field takes the values 0 to 3, which are Not-ECT, ECT(1), ECT(0) and CE; the DSCP is 0 in the first
+        // assertion and 45 in the second
         assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
         assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
         // refused, because an ECT(0) packet would have no class

@@ -152,8 +152,8 @@ fn drr_deficits_by_hand() {
         b.offer(flow, size);
     }
     assert_eq!(b.take(8), "abaabcc");
-    // a queue that becomes empty loses its credit. So a starts with 500 B again, not with 30 + 500 B, and its packet of
-    // 510 B must wait for a second turn
+    // a queue that becomes empty loses its credit. So flow a starts with 500 B again, not with 30 + 500 B, and its packet
+    // of 510 B must wait for a second turn
     b.offer("a", 510);
     b.offer("b", 500);
     assert_eq!(b.take(2), "ba");

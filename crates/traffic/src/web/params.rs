@@ -176,8 +176,7 @@ pub struct WebParams {
     pub html_server: u32,
     /// Number of parallel connections to each server. Each connection fetches one object at a time. Default 6.
     pub connections_per_server: u32,
-    /// Size of a GET in bytes of payload. CableLabs 2012 does not state this size. The results in its tables fit sizes
-    /// from 200 to 250 bytes. Default 250.
+    /// Size of a GET in bytes of payload. CableLabs 2012 does not state this size. Default 250.
     pub request: Bytes,
     /// Mean pause between the end of a page load and the start of the next page. Default 5s.
     pub think: Duration,

@@ -27,7 +27,7 @@ def _considerations(results: Results) -> list[TextTable]:
     return [pages.game_table(runs), *(table for table in made if table.rows)]
 
 
-#: For each section of the page except the figures, the function that makes the section's blocks, by its anchor.
+#: Maps the anchor of each section of the page, except the figures, to the function that makes the section's blocks.
 BLOCKS: Mapping[str, Blocks] = {
     "lines": lambda results: [pages.lines_table(results.runs)],
     "loads": lambda results: [pages.loads_table(results.runs, *of) for of in LOADS],
