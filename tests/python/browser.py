@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -82,6 +83,26 @@ def opened(
         found.check()
     finally:
         context.close()
+
+
+def pointed(chart: Any, x: float, least: float, most: float) -> list[str]:
+    """Moves the pointer to `x` CSS pixels from a chart's left edge, and returns the legend's values once the first one,
+    of the x axis, lies between `least` and `most`.
+
+    A person's pointer sends many events, and one can be lost while the page is still being laid out. The pointer
+    therefore makes up to 50 moves, each one pixel lower than the one before.
+    """
+    over = chart.locator(".u-over")
+    over.scroll_into_view_if_needed()
+    values: list[str] = []
+    for down in range(50):
+        box = over.bounding_box()
+        over.page.mouse.move(box["x"] + x, box["y"] + 30 + down)
+        values = chart.locator(".u-legend .u-value").all_inner_texts()
+        if re.fullmatch(r"[\d.]+", values[0]) and least < float(values[0]) < most:
+            return values
+        over.page.wait_for_timeout(100)
+    raise AssertionError(f"the legend shows {values}")
 
 
 def serious(page: Any) -> list[str]:

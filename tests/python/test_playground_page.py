@@ -11,7 +11,7 @@ import pytest
 
 from bloatlab import run
 from bloatlab.scenario import catalogue, from_dict, load, parse
-from browser import Opened, serious
+from browser import Opened, pointed, serious
 from playground import HOME, NASTY, PAGE, SETTLED, Open, held, packed, settled, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def test_the_picture_is_that_of_the_run_with_values_under_the_pointer(page: Open
     assert found.page.inner_text('[data-card="call"] .value') == f"MOS {mos:.1f}"
     legend = found.page.locator("#delay-chart .u-legend")
     assert re.sub(r"\s", "", legend.inner_text()) == "meanlongestdrops"
-    found.page.locator("#delay-chart .u-over").hover()
+    pointed(found.page.locator("#delay-chart"), 300, 0.0, 20.0)
     assert re.search(r"time \(s\)\s*[\d.]+\s*mean\s*\d+ ms", legend.inner_text())
 
 
@@ -206,9 +206,10 @@ def test_words_of_the_field_are_explained(page: Open):
         term.blur()
         assert not tip.is_visible()
         term.hover()
+        tip.wait_for()
         assert tip.inner_text() == means
         found.page.mouse.move(0, 0)
-        assert not tip.is_visible()
+        tip.wait_for(state="hidden")
         assert found.page.locator(f"#{term.get_attribute('aria-describedby')}").text_content() == means
     settled(found, lambda: found.page.click("button:text-is('Start an upload')"))
     found.page.click("#settings")
