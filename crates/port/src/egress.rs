@@ -36,6 +36,8 @@ pub(crate) struct Egress {
     /// packets back. If false, the link becomes free at `free_at`, and then makes the next request.
     pub idle: bool,
     pub free_at: Time,
+    /// The next step and its time, as [`Egress::next_step`] returned them after the last call that may have changed them.
+    pub due: (Time, Step),
     /// Time at which the last packet was taken from the queue. Not set if packets take no time, or if the server takes
     /// packets at its own times.
     pub served_at: Time,
@@ -68,6 +70,7 @@ impl Egress {
         if self.idle {
             self.serve(server, now, env);
         }
+        self.due = self.next_step(server);
     }
 
     /// Calls `act` with the queue and the [`Context`] that the queue's methods require.
@@ -115,9 +118,10 @@ impl Egress {
         env: &mut Env<'_, S>,
     ) {
         assert!(now >= self.now, "time goes back: {now} after {}", self.now);
+        debug_assert_eq!(self.due, self.next_step(server), "a call has not updated the next step");
         self.now = now;
         loop {
-            let (time, step) = self.next_step(server);
+            let (time, step) = self.due;
             if time == Time::NEVER || time > now || (time == now && !inclusive) {
                 return;
             }
@@ -127,6 +131,7 @@ impl Egress {
                 Step::Wake => self.wake(server, time, env),
                 Step::Room => self.serve(server, time, env),
             }
+            self.due = self.next_step(server);
         }
     }
 

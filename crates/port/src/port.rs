@@ -61,12 +61,20 @@ impl Port {
             propagation: Propagation::new(spec, stream),
             idle: true,
             free_at: Time::ZERO,
+            due: (Time::NEVER, Step::Free),
             served_at: Time::ZERO,
             transmit_dropped: Count::default(),
             queue_rng: stream("queue"),
             mac_rng: stream("mac"),
         };
-        Ok(Self { server: Server::new(spec, stream), egress })
+        let mut port = Self { server: Server::new(spec, stream), egress };
+        port.plan();
+        Ok(port)
+    }
+
+    /// Updates the port's next step, after a change of its state.
+    pub(crate) fn plan(&mut self) {
+        self.egress.due = self.egress.next_step(&self.server);
     }
 
     /// Offers an arriving packet to the queue, which may drop it. [`Port::deadline`] may change.
@@ -146,7 +154,7 @@ impl Port {
     #[inline]
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
-        let (time, step) = egress.next_step(server);
+        let (time, step) = egress.due;
         // no event is needed for a link that becomes free while the queue is empty: when the next packet arrives later,
         // `offer` first lets the link poll the empty queue, and then enqueues the packet
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
@@ -201,6 +209,7 @@ impl Port {
             egress.idle = false;
             egress.free_at = now;
         }
+        self.plan();
     }
 
     /// Returns the counts of all packets so far, by fate.

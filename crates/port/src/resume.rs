@@ -54,5 +54,6 @@ impl Port {
         // if the last transmission has already ended, the link found the queue empty at that moment, so the link is
         // idle
         egress.idle = from.free_at <= from.now;
+        self.plan();
     }
 }
