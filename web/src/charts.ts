@@ -112,7 +112,7 @@ class Chart {
       this.key = key;
       this.build(data, lines);
     } else this.plot.setData(data);
-    // tests read the maximum drawn value
+    // tests read the maximum of the curves, without dashed ones (such as those of the pinned run) and ticks
     const greatest = Math.max(0, ...lines.filter((l) => !l.dashed && !l.ticks).flatMap((l) => l.values.map((v) => v ?? 0)));
     this.root.dataset["greatest"] = String(greatest);
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");

@@ -161,27 +161,49 @@ impl Port {
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
+    /// Lets each packet of a token bucket depart when the bucket takes the packet from the queue, because the end of its
+    /// transmission is known then. The results are the same, but the host must no longer call [`Port::change`]. Has no
+    /// effect on other servers, and on wires that do more than delay packets.
+    pub fn send_ahead(&mut self) {
+        if self.egress.propagation.is_plain() {
+            self.server.send_ahead();
+        }
+    }
+
+    /// Returns true if the port is a token bucket whose packets depart early ([`Port::send_ahead`]).
+    #[inline]
+    pub fn sends_ahead(&self) -> bool {
+        self.server.sends_ahead()
+    }
+
+    /// If packets depart early ([`Port::send_ahead`]), returns the end of the transmission of the packet that reaches the far
+    /// end at the time `at`.
+    #[inline]
+    pub fn left_ahead(&self, at: Time) -> Option<Time> {
+        self.sends_ahead().then(|| self.egress.propagation.left(at))
+    }
+
     /// Returns true if the host, while a packet is in flight, may postpone [`Port::work`] until the next offer, arrival or
     /// change. The results are the same.
     ///
-    /// This is possible on a plain link that keeps packets in order. No postponed departure can arrive before the
-    /// packet that is in flight already. So when that packet arrives, the host can do all the postponed work, and each
-    /// step still gets the time at which it was due.
+    /// This is possible if the link keeps packets in order, and if the server's only work is to take the next packet when
+    /// the link is free. No postponed departure can arrive before the packet that is in flight already. So when that
+    /// packet arrives, the host can do all the postponed work, and each step still gets the time at which it was due.
     ///
     /// The host may not postpone the work of other links, for two reasons. If an offer and a postponed step fall due at
     /// the same time, their order depends on when the step's event was scheduled, but a postponed step has no event. And
     /// a link with its own clock may have work while no packet is in flight, so no arrival would trigger this work in time.
     #[inline]
     pub fn can_wait(&self) -> bool {
-        self.server.is_plain() && self.is_ordered()
+        self.server.only_takes() && self.is_ordered()
     }
 
     /// Returns true if the link becomes free at `now` while packets wait, and an event-driven host would have scheduled
     /// the event for this moment before `since`. Such a host schedules the event when the packet in transmission is
-    /// dequeued or, if the queue is empty then, when the next packet arrives.
+    /// dequeued or, if the queue is empty then and the link has no token bucket, when the next packet arrives.
     pub fn is_free_before(&self, now: Time, since: Time) -> bool {
         let Egress { idle, free_at, served_at, .. } = self.egress;
-        let waiting = self.head_arrival().unwrap_or(served_at);
+        let waiting = self.head_arrival().filter(|_| !self.sends_ahead()).unwrap_or(served_at);
         !idle && free_at == now && self.backlog().packets > 0 && served_at.max(waiting) < since
     }
 

@@ -59,7 +59,8 @@ impl Propagation {
         made
     }
 
-    fn is_plain(&self) -> bool {
+    /// Returns true if the only effect of the wire is to delay each packet by the same time.
+    pub(crate) fn is_plain(&self) -> bool {
         let may_lose = self.loss > 0.0 || !self.lose.is_empty();
         let may_delay = !self.jitter.is_zero() || self.lateness.is_some() || self.reorder;
         !may_lose && !may_delay && self.impaired.is_none()
@@ -87,6 +88,12 @@ impl Propagation {
     #[inline]
     pub(crate) fn arrival_at(&self) -> Time {
         self.ring.front().map_or(Time::NEVER, |p| p.stamp)
+    }
+
+    /// Returns the time at which a packet left that arrives at the time `at`. The delay must be constant.
+    #[inline]
+    pub(crate) fn left(&self, at: Time) -> Time {
+        Time(at.0 - self.delay.0)
     }
 
     /// Returns the packet at index `others` among the packets in flight, counted from 0 in order of arrival.

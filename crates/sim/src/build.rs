@@ -90,11 +90,12 @@ impl<S: Sink> World<S> {
         let observed = sink.mask() != Mask::NONE || sink.packets() || sink.probes();
         let tsq_nodes = tsq::nodes(&network);
         let roles = chain::roles(&network, &tsq_nodes, link::lasting_kind);
-        let fed = chain::roles(&network, &tsq_nodes, link::kind).iter().map(|role| role.fed).collect();
+        let fed = chain::roles(&network, &tsq_nodes, link::kind);
+        let first = network.links.iter().zip(&fed).map(|(link, role)| role.fed || link::has_bucket(link)).collect();
         for (i, link) in network.links.iter().enumerate() {
             let counted = tsq_nodes.contains(&link.from);
             let role = if chains { roles[i] } else { Role::default() };
-            built.push(link::build(link, i as u16, scenario, observed || counted, role)?);
+            built.push(link::build(link, i as u16, scenario, observed || counted, chains, role)?);
         }
         let numbers = |which: fn(&Carrier) -> bool| {
             (0..).zip(&built).filter(|(_, link)| which(&link.carrier)).map(|(i, _)| i).collect()
@@ -104,7 +105,7 @@ impl<S: Sink> World<S> {
         let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
         let duplicates = built.iter().any(|link| link.carrier.port().is_some_and(Port::may_duplicate));
         let net = Net {
-            events: Events::new(fed, |i| built[i].carrier.has_arrivals()),
+            events: Events::new(first, |i| built[i].carrier.has_arrivals()),
             links: built,
             routes: network.routes,
             bodies: Bodies::default(),

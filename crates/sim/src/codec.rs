@@ -26,7 +26,8 @@ use units::{Duration, Time};
 /// Flags that neither plain nor counting segments have.
 const MORE: Flags =
     Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0 | Flags::GSO.0 | Flags::WINDOW.0);
-/// Flags that plain segments do not have: [`MORE`], and the ECN bits, which counting segments may have.
+/// Flags that exclude a segment from the fast path in [`Form::of`]: [`MORE`], and the flags of AccECN's counter, which
+/// counting ACKs and plain data may carry.
 const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
 /// The flags that hold AccECN's counter.

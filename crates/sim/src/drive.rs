@@ -15,7 +15,7 @@ use crate::link::Carrier;
 use crate::world::World;
 use measure::LinkCounts;
 use measure::tally::Row;
-use port::{Carries, Change};
+use port::{Carries, Change, Port};
 use scenario::Scenario;
 use tcp::Steerable;
 use units::{BitRate, Duration, Problem, Time};
@@ -93,12 +93,15 @@ impl World {
     /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the scenario from which this
     /// world was built.
     ///
-    /// Errors: the link is part of a chain, which cannot happen in a world from [`World::build_driven`]; the scenario
-    /// or the link's port cannot be built.
+    /// Errors: the link's departures are computed in advance, which cannot happen in a world from
+    /// [`World::build_driven`]; the scenario or the link's port cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
         let net = &mut self.engine.net;
-        if let Carrier::Chained(_) | Carrier::Port { through: Some(_), .. } = net.links[usize::from(i)].carrier {
-            let message = "the link is part of a chain; build the run with `World::build_driven`".to_owned();
+        let carrier = &net.links[usize::from(i)].carrier;
+        let ahead = carrier.port().is_some_and(Port::sends_ahead);
+        if ahead || matches!(carrier, Carrier::Chained(_) | Carrier::Port { through: Some(_), .. }) {
+            let message =
+                "the link's departures are computed in advance; build the run with `World::build_driven`".to_owned();
             return Err(Problem::new(format!("link.{}", net.links[usize::from(i)].name), message));
         }
         net.catch_up_accounts(Time(now.0.saturating_sub(1)));

@@ -10,7 +10,7 @@ use crate::fifo::{Capacity, Fifo, Meter};
 use crate::inbox::Through;
 use measure::LinkCounts;
 use packet::PacketMeta;
-use port::{Carries, Port, Service};
+use port::{Carries, Port, Service, Shaper};
 use qdisc::Spec;
 use record::LinkId;
 use scenario::{NetworkLink, Scenario};
@@ -50,19 +50,23 @@ pub(crate) enum Carrier {
 
 /// Builds link number `i` in its idle state. If possible, the link is a [`Fifo`], or a [`Chained`] if the link has a
 /// role in a chain. If `observed` is true (a sink records, captures or reads anything, or TCP small queues count the
-/// link's packets), the link is always a port.
+/// link's packets), the link is always a port. `fixed` is true if nothing but scheduled changes can change the link.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,
     scenario: &Scenario,
     observed: bool,
+    fixed: bool,
     role: Role,
 ) -> Result<Link, Problem> {
     let carrier = match fifo(link).filter(|_| lasting_kind(link) == Some(Kind::Plain) && !observed) {
         Some(fifo) if role != Role::default() => Carrier::Chained(Box::new(Chained::new(&fifo, role))),
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
         None => {
-            let port = link.build_port(i, scenario.seed)?;
+            let mut port = link.build_port(i, scenario.seed)?;
+            if fixed && !observed && link.changes.is_empty() {
+                port.send_ahead();
+            }
             let (lazy, cuts) = (!observed && port.can_wait(), link.port.splits_gso());
             let through = role.tail.filter(|_| !observed).map(|tail| Box::new(Through::new(link, tail)));
             Carrier::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts, through }
@@ -165,6 +169,13 @@ pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
         _ => false,
     };
     Some(if plain { Kind::Plain } else { Kind::Managed })
+}
+
+/// Returns true if the link has a token bucket. Its arrivals precede all other events that have the same time and were scheduled
+/// at the same moment, like those of a *fed* link ([`Role::fed`]), because a packet may depart before its transmission ends
+/// ([`Port::send_ahead`]).
+pub(crate) fn has_bucket(link: &NetworkLink) -> bool {
+    matches!(link.port.service, Service::Shaper(Shaper::TokenBucket(_)))
 }
 
 /// Returns the link's kind; `None` if the link cannot be part of a chain or has scheduled changes.

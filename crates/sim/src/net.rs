@@ -283,8 +283,7 @@ impl<S: Sink> Net<S> {
             }
             let at = port.arrival_at();
             if at != Time::NEVER {
-                *armed = at;
-                return self.events.set_arrival(at, i);
+                return self.arm_arrival(i, at);
             }
         }
         self.schedule_all(i);
@@ -310,9 +309,12 @@ impl<S: Sink> Net<S> {
     /// Schedules the arrival event of link `i`, a port, for the time `at`.
     #[inline]
     fn arm_arrival(&mut self, i: u16, at: Time) {
+        let now = self.events.now();
         let Carrier::Port { port, armed, .. } = &mut self.links[usize::from(i)].carrier else { return };
         *armed = at;
-        if port.is_ordered() {
+        if let Some(left) = port.left_ahead(at).filter(|left| *left > now) {
+            self.events.set_arrival_since(at, left, i);
+        } else if port.is_ordered() {
             self.events.set_arrival(at, i);
         } else {
             self.events.push(at, Target::Link(i));

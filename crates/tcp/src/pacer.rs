@@ -33,7 +33,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// The part of the current burst's delay that has not yet shortened a wait.
+    /// How late the current burst left after `next_at`, minus the time by which later waits have been shortened.
     credit: Duration,
     /// Number of segments that may still leave unpaced.
     unpaced: u32,

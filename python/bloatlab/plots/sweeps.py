@@ -259,9 +259,9 @@ class OverSeeds:
     """The average over seeds at one grid point, and its interval.
 
     For a sweep, `middle` is the mean, and `low` and `high` are the ends of the 95 % interval (Student's t), as in its
-    table. If there is only one seed, all three are the value of this run. If any value is not finite, all three are
-    infinite. For a study, `middle` is the median, and `low` and `high` are the ends of the central 80 %, as in its
-    tables; infinity means "never happened".
+    table. If there is only one seed, all three are the value of this run. Seeds without a value are left out; if a
+    value is infinite, all three are infinite. For a study, `middle` is the median, and `low` and `high` are the ends of
+    the central 80 %, as in its tables; infinity means "never happened".
     """
 
     middle: float

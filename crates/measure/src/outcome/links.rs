@@ -104,7 +104,7 @@ measures! {
         "gaps_over_100ms": Kind::ONE, "gaps over 100ms",
             "Number of gaps of more than 100 ms without an opportunity." => o.long_gaps;
         "gap_drops": Kind::PACKETS, "gap drops",
-            "Packets that waited during a gap of more than 100 ms, and that the queue then dropped." => o.gap_drops;
+            "Packets that the queue dropped during a gap of more than 100 ms, or later if they had waited in such a gap." => o.gap_drops;
     }
 }
 

@@ -12,6 +12,10 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Bucket {
     tokens: TokenBucket,
     held: Option<Held>,
+    /// True if the link behind the bucket had a rate when it was built, so that every packet takes time.
+    takes_time: bool,
+    /// True if a packet departs as soon as it is taken, because the end of its transmission is already known.
+    ahead: bool,
 }
 
 /// A packet that waits for tokens or is being transmitted.
@@ -25,8 +29,19 @@ struct Held {
 }
 
 impl Bucket {
-    pub(crate) fn new(p: &ShaperParams) -> Self {
-        Self { tokens: TokenBucket::new(p), held: None }
+    pub(crate) fn new(p: &ShaperParams, rate: Option<BitRate>) -> Self {
+        Self { tokens: TokenBucket::new(p), held: None, takes_time: rate.is_some(), ahead: false }
+    }
+
+    /// Lets packets depart as soon as they are taken, if packets take time. The bucket must hold no packet, and its rates
+    /// must never change.
+    pub(super) fn send_ahead(&mut self) {
+        self.ahead = self.takes_time;
+    }
+
+    #[inline]
+    pub(super) fn sends_ahead(&self) -> bool {
+        self.ahead
     }
 
     /// Returns the packet whose transmission ends now.
@@ -54,6 +69,11 @@ pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, dow
 }
 
 impl Serve for Bucket {
+    #[inline]
+    fn departs_first(&self) -> bool {
+        self.takes_time
+    }
+
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView {
         shaped(&self.tokens, now, rate, Duration::ZERO)
     }
@@ -80,6 +100,9 @@ impl Serializer for Bucket {
     fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
         let serialize = rate.map_or(Duration::ZERO, |r| r.time_for(packet.bytes()));
         let begin = now + self.tokens.take(now, packet.bytes());
+        if self.ahead {
+            return Taken::Sent { end: begin + serialize, free_at: begin + serialize };
+        }
         self.held = Some(Held { packet: *packet, begin, serialize });
         Taken::Held { free_at: begin + serialize }
     }

@@ -183,7 +183,7 @@ impl Server {
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         match &spec.service {
             Service::Plain => Self::Plain(plain::Plain),
-            Service::Shaper(Shaper::TokenBucket(p)) => Self::Bucket(bucket::Bucket::new(p)),
+            Service::Shaper(Shaper::TokenBucket(p)) => Self::Bucket(bucket::Bucket::new(p, spec.rate)),
             Service::Shaper(Shaper::Htb(p)) => Self::Htb(htb::Class::new(p, spec.rate)),
             Service::Delivery(p) => {
                 Self::Opportunities(Box::new(opportunity::Opportunities::new(p, stream("delivery"))))
@@ -214,6 +214,26 @@ impl Server {
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
+    }
+
+    /// Lets the packets of a token bucket depart as soon as they are taken; the bucket's rates must then never change. Does
+    /// nothing for other servers.
+    pub(crate) fn send_ahead(&mut self) {
+        if let Self::Bucket(bucket) = self {
+            bucket.send_ahead();
+        }
+    }
+
+    /// Returns true for a token bucket after [`Self::send_ahead`].
+    #[inline]
+    pub(crate) fn sends_ahead(&self) -> bool {
+        if let Self::Bucket(bucket) = self { bucket.sends_ahead() } else { false }
+    }
+
+    /// Returns true if a packet departs as soon as the server takes it, if the server's only work is to take the next
+    /// packet when the link is free, and if a departure comes before an arrival at the same time.
+    pub(crate) fn only_takes(&self) -> bool {
+        (matches!(self, Self::Plain(_) | Self::Htb(_)) || self.sends_ahead()) && self.departs_first()
     }
 
     pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {

@@ -2,7 +2,7 @@
 //!
 //! A key consists of the time of the event, the time at which it was scheduled, its number among the events scheduled
 //! at that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a *fed*
-//! link (see [`crate::chain`]) have number 0.
+//! link (see [`crate::chain`]), and of a link with a token bucket, have number 0.
 //!
 //! The set has three parts. The next event is the earliest of their first events, so the parts affect the cost of
 //! operations, but not the order of events:
@@ -177,11 +177,11 @@ impl Events {
         self.set_key(link, key);
     }
 
-    /// Sets the event of a link at the end of a chain, as [`Events::set_arrival`] does, but as if the event were
-    /// scheduled at `since`. The link's arrivals must have number 0, and `since` must not be before the current time.
+    /// Sets the arrival event of a link, as [`Events::set_arrival`] does, but as if the event were scheduled at `since`,
+    /// which must not be before the current time. The link's arrivals must have number 0.
     #[inline]
     pub(crate) fn set_arrival_since(&mut self, at: Time, since: Time, link: u16) {
-        debug_assert!(since >= self.now && self.first[usize::from(link)], "a link at the end of a chain");
+        debug_assert!(since >= self.now && self.first[usize::from(link)], "the arrivals have number 0");
         let key = Self::key_of(at, since, 0, Target::Link(link));
         self.set_key(link, key);
     }

@@ -54,6 +54,15 @@ fn beside_links_that_are_always_ports() {
 }
 
 #[test]
+fn beside_shapers() {
+    for n in 0..150 {
+        let numbers = if n % 4 == 0 { Numbers::Odd } else { Numbers::Round };
+        let mut dice = Dice { shapers: true, ..Dice::new(5000 + n, numbers, true) };
+        compare(&dice.scenario(), &format!("shapers {n}"));
+    }
+}
+
+#[test]
 fn beside_links_with_opportunities() {
     for n in 0..60 {
         let numbers = if n % 2 == 0 { Numbers::Round } else { Numbers::Odd };
@@ -108,17 +117,18 @@ fn the_packet_that_entered_its_last_link_first_goes_first() {
     assert!((rtt("a_late") - rtt("z_early") - 8.0).abs() < 0.5, "{} and {}", rtt("a_late"), rtt("z_early"));
 }
 
-/// Tests that no link of a chain can be changed, whether it is a plain link or a port, and that the same links can be
-/// changed in a world without chains.
+/// Tests that no link of a chain, whether plain or a port, and no token bucket can be changed, and that the same links can
+/// be changed in a world that a caller drives.
 #[test]
-fn a_link_in_a_chain_refuses_a_change() {
+fn a_link_whose_departures_are_computed_in_advance_refuses_a_change() {
     let mut toml = "duration = '2s'\n".to_owned();
     for (name, from, to, queue) in
         [("a", "s", "r1", "droptail = {}"), ("b", "r1", "r2", "codel = {}"), ("c", "r2", "d", "droptail = {}")]
     {
         toml += &format!("[link.{name}]\nfrom = '{from}'\nto = '{to}'\nrate = '1mbit'\ndelay = '1ms'\nqueue.{queue}\n");
     }
-    toml += "[link.z]\nfrom = 'd'\nto = 's'\nrate = '1mbit'\n[app.x]\nfrom = 's'\nto = ['d']\ntraffic.ftp = {}\n";
+    toml += "[link.z]\nfrom = 'd'\nto = 's'\nrate = '2mbit'\nshaper = { max_sustained_rate = '1mbit' }\n";
+    toml += "[app.x]\nfrom = 's'\nto = ['d']\ntraffic.ftp = {}\n";
     let s = read(&toml);
     let change = Change { rate: Some(BitRate(2_000_000)), ..Change::default() };
     let at = Time(1_000_000_000);
@@ -126,9 +136,9 @@ fn a_link_in_a_chain_refuses_a_change() {
     for world in [&mut chains, &mut driven] {
         assert_eq!(world.run_before(at, |_| true), Ended::Finished);
     }
-    for i in 0..3 {
+    for i in 0..4 {
         let refused = chains.change(at, i, change, &s).unwrap_err();
-        assert!(refused.message.contains("part of a chain"), "link {i}: {refused}");
+        assert!(refused.message.contains("computed in advance"), "link {i}: {refused}");
         driven.change(at, i, change, &s).unwrap();
     }
 }

@@ -190,11 +190,13 @@ pub(crate) struct Dice {
     pub any_link: bool,
     /// True if networks may have links with delivery opportunities.
     pub opportunities: bool,
+    /// True if shapers are the only features that `any_link` adds.
+    pub shapers: bool,
 }
 
 impl Dice {
     pub(crate) fn new(number: u64, numbers: Numbers, any_link: bool) -> Self {
-        Self { rng: Rng::named(number, "dice"), numbers, any_link, opportunities: false }
+        Self { rng: Rng::named(number, "dice"), numbers, any_link, opportunities: false, shapers: false }
     }
 
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
@@ -241,7 +243,10 @@ impl Dice {
                 writeln!(text, "{trace}\nqueue.droptail = {{ limit = \"{}p\" }}", 2 + self.rng.below(60)).unwrap();
             }
             Some((least, most)) => {
-                writeln!(text, "rate = \"{}\"\n{}", self.rate(least, most), self.queue()).unwrap();
+                let rate = self.rate(least, most);
+                let any = self.shapers && self.rng.below(2) == 0;
+                let queue = if any { format!("queue.{}", self.discipline()) } else { self.queue() };
+                writeln!(text, "rate = \"{rate}\"\n{queue}").unwrap();
                 if self.any_link {
                     self.special(text);
                 }
@@ -252,6 +257,9 @@ impl Dice {
 
     /// With a probability of 2/3, adds a feature that the fast path does not support, so the link must be a port.
     fn special(&mut self, text: &mut String) {
+        if self.shapers {
+            return self.shaper(text);
+        }
         match self.rng.below(6) {
             0 => writeln!(text, "loss = 0.02").unwrap(),
             1 => writeln!(
@@ -269,6 +277,22 @@ impl Dice {
                 "docsis.flow = {{ max_sustained_rate = \"5mbit\", max_traffic_burst = \"100KB\", peak_traffic_rate = \"20mbit\" }}"
             )
             .unwrap(),
+            _ => {}
+        }
+    }
+
+    /// With a probability of 2/3, adds a shaper.
+    fn shaper(&mut self, text: &mut String) {
+        match self.rng.below(3) {
+            0 => {
+                let (burst, peak) = (self.pick(&["3KB", "50KB"]), self.pick(&["", ", peak_traffic_rate = \"8mbit\""]));
+                let flow = format!("max_sustained_rate = \"2mbit\", max_traffic_burst = \"{burst}\"{peak}");
+                writeln!(text, "shaper = {{ {flow} }}").unwrap();
+            }
+            1 => {
+                let rate = self.pick(&["2mbit", "4mbit"]);
+                writeln!(text, "shaper.htb = {{ rate = \"{rate}\", ceil = \"4mbit\" }}").unwrap();
+            }
             _ => {}
         }
     }
@@ -331,10 +355,8 @@ impl Dice {
         text
     }
 
-    /// Writes a link with a random discipline. Each of these disciplines needs a port, except `droptail` without
-    /// `drop_head`.
-    fn managed(&mut self, text: &mut String, name: &str, from: &str, to: &str) {
-        let (rate, delay) = (self.rate(1, 10), self.delay());
+    /// Returns a random discipline. Each of them needs a port, except `droptail` without `drop_head`.
+    fn discipline(&mut self) -> &'static str {
         let queue = self.pick(&[
             "codel = { limit = \"40p\" }",
             "codel = { limit = \"1000p\" }",
@@ -349,7 +371,13 @@ impl Dice {
             "dualpi2 = {}",
         ]);
         let shaped = queue == "cake = {}" && self.rng.below(2) == 0;
-        let queue = if shaped { "cake = { bandwidth = \"1mbit\" }" } else { queue };
+        if shaped { "cake = { bandwidth = \"1mbit\" }" } else { queue }
+    }
+
+    /// Writes a link with a random discipline.
+    fn managed(&mut self, text: &mut String, name: &str, from: &str, to: &str) {
+        let (rate, delay) = (self.rate(1, 10), self.delay());
+        let queue = self.discipline();
         writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"")
             .unwrap();
         writeln!(text, "queue.{queue}").unwrap();

@@ -76,7 +76,7 @@ impl Control for Bbr {
         self.long_term.on_lost(s.bytes);
     }
 
-    /// Restarts the detection of a full pipe. The next ACK passes the timeout to the detection of a policer.
+    /// Restarts the detection of a full pipe. The detection of a policer learns of the timeout at the next ACK.
     fn on_rto(&mut self, _: Window) {
         self.previous = State::Loss;
         self.full_pipe.bw = 0.0;
