@@ -14,13 +14,13 @@
 //! The host is the program that drives the port: the simulator or the live bench. It calls [`Port::offer`] for each arrival, and
 //! [`Port::poll`] at [`Port::deadline`]. A port acts only when its host calls it.
 //!
-//! **Equal times.** On a plain link, and behind a shaper on a link with a rate, a departure at t comes before an arrival at
-//! t, so the arrival finds the queue without the departed packet. (For this reason, `sim` may compute the departures of
-//! a plain drop-tail link at enqueue.) Opportunities also come before arrivals, so a packet that arrives at the time of
-//! an opportunity misses it. For a shaper on a link without a rate, or for a modem, `offer(t)` does the work due before
-//! t but not the work due at t, so the order of the host's calls decides. For example, of 24 packets that arrive
-//! together at such an idle shaper, one is in service and 23 try to join the queue, as in ns-2, even if there are tokens
-//! for all 24 packets. Within `poll(t)`, equal times are handled in this order: the link becomes free (and a shaped
+//! **Equal times.** On a plain link, and behind a token bucket on a link with a rate, a departure at t comes before an
+//! arrival at t, so the arrival finds the queue without the departed packet. (For this reason, `sim` may compute the
+//! departures of a plain drop-tail link at enqueue.) Opportunities also come before arrivals, so a packet that arrives
+//! at the time of an opportunity misses it. For a token bucket on a link without a rate, for HTB and for a modem,
+//! `offer(t)` does the work due before t but not the work due at t, so the order of the host's calls decides. For
+//! example, of 24 packets that arrive together at such a token bucket, one is in service and 23 try to join the queue,
+//! as in ns-2, even if there are tokens for all 24 packets. Within `poll(t)`, equal times are handled in this order: the link becomes free (and a shaped
 //! packet enters the transmit queue), the server's clock (a MAP, a grant or an opportunity), the discipline's timer,
 //! room in the transmit queue.
 //!

@@ -161,23 +161,23 @@ impl Port {
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Lets each packet of a token bucket depart when the bucket takes the packet from the queue, because the end of its
-    /// transmission is known then. The results are the same, but the host must no longer call [`Port::change`]. Has no
-    /// effect on other servers, and on wires that do more than delay packets.
+    /// Makes a token bucket put each packet on the wire when it takes the packet from the queue, with the later time at which
+    /// the transmission ends, which is known then. The results are the same, but the host must no longer call
+    /// [`Port::change`]. Has no effect on other servers, and on wires that do more than delay packets.
     pub fn send_ahead(&mut self) {
         if self.egress.propagation.is_plain() {
             self.server.send_ahead();
         }
     }
 
-    /// Returns true if the port is a token bucket whose packets depart early ([`Port::send_ahead`]).
+    /// Returns true for a token bucket after [`Port::send_ahead`].
     #[inline]
     pub fn sends_ahead(&self) -> bool {
         self.server.sends_ahead()
     }
 
-    /// If packets depart early ([`Port::send_ahead`]), returns the end of the transmission of the packet that reaches the far
-    /// end at the time `at`.
+    /// After [`Port::send_ahead`], returns the time at which the transmission ends of the packet that reaches the far end at
+    /// the time `at`. Returns `None` if `send_ahead` had no effect.
     #[inline]
     pub fn left_ahead(&self, at: Time) -> Option<Time> {
         self.sends_ahead().then(|| self.egress.propagation.left(at))

@@ -172,8 +172,8 @@ pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
 }
 
 /// Returns true if the link has a token bucket. Its arrivals precede all other events that have the same time and were scheduled
-/// at the same moment, like those of a *fed* link ([`Role::fed`]), because a packet may depart before its transmission ends
-/// ([`Port::send_ahead`]).
+/// at the same moment, like those of a *fed* link ([`Role::fed`]). Otherwise, their order would depend on whether the port sends
+/// ahead ([`Port::send_ahead`]).
 pub(crate) fn has_bucket(link: &NetworkLink) -> bool {
     matches!(link.port.service, Service::Shaper(Shaper::TokenBucket(_)))
 }

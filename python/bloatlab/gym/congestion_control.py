@@ -51,7 +51,7 @@ LINE_AXES: Mapping[str, Any] = {
 #: If `interval` is not given, a step lasts one round trip (the minimum measured so far), but at least this time in s.
 SHORTEST = 0.01
 #: The agent's smallest window in segments (`LEAST`; twice as many with control = "rate"), and its largest in bytes
-#: (`MOST`). After a timeout, slow start begins from one segment (RFC 5681 §3.1).
+#: (`MOST`). After a timeout, the stack sets the window to one segment more than the data in flight.
 LEAST, MOST = 2.0, 2.0**26
 #: Maximum pacing rate, in bit/s.
 FASTEST = 1e11

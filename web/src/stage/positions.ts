@@ -159,7 +159,7 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
 
 /** Computes the point for a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the
  * direction opposite to the row below and is joined to it by a semicircle. A semicircle is 1.57 cells long and takes
- * TURN places, so packets also keep their distance there. */
+ * only TURN (1.2) places, so packets keep their distance there, too. */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
   // `along` is the distance, in cells, from the start of the straight part of the lowest row. Place 0 lies half a cell

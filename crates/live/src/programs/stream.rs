@@ -55,8 +55,8 @@ impl HostState {
     }
 
     /// Returns the stream offset up to which `side` may write so that `notsent_lowat` bytes are unsent; for endless
-    /// data, the offset of the next byte to write. Also limits the unsent bytes in the socket to `notsent_lowat`, or to
-    /// one segment if that is more.
+    /// data, the offset of the next byte to write. Also limits the unsent bytes in the socket to `notsent_lowat`; the
+    /// last write may exceed this limit by less than a segment.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_mut()) else { return 0 };
         let end = &mut conn.ends[side as usize];

@@ -14,7 +14,8 @@ pub(crate) struct Bucket {
     held: Option<Held>,
     /// True if the link behind the bucket had a rate when it was built, so that every packet takes time.
     takes_time: bool,
-    /// True if a packet departs as soon as it is taken, because the end of its transmission is already known.
+    /// True if `take` reports a packet as sent at once, with the later time at which its transmission ends, instead of
+    /// holding it.
     ahead: bool,
 }
 
@@ -33,7 +34,7 @@ impl Bucket {
         Self { tokens: TokenBucket::new(p), held: None, takes_time: rate.is_some(), ahead: false }
     }
 
-    /// Lets packets depart as soon as they are taken, if packets take time. The bucket must hold no packet, and its rates
+    /// If packets take time, reports each packet as sent when it is taken. The bucket must hold no packet, and its rates
     /// must never change.
     pub(super) fn send_ahead(&mut self) {
         self.ahead = self.takes_time;

@@ -6,28 +6,20 @@ use crate::htb::{Htb, HtbParams};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// The buckets and the interface behind them.
+/// The buckets, and the time at which the interface behind them finishes its last packet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Class {
     buckets: Htb,
-    /// Time at which the interface finishes its last packet.
     sent: Time,
-    /// True if the interface had a rate when it was built, so that every packet takes time.
-    takes_time: bool,
 }
 
 impl Class {
     pub(crate) fn new(p: &HtbParams, rate: Option<BitRate>) -> Self {
-        Self { buckets: Htb::new(p, rate), sent: Time::ZERO, takes_time: rate.is_some() }
+        Self { buckets: Htb::new(p, rate), sent: Time::ZERO }
     }
 }
 
 impl Serve for Class {
-    #[inline]
-    fn departs_first(&self) -> bool {
-        self.takes_time
-    }
-
     fn view(&self, now: Time, _rate: Option<BitRate>) -> LinkView {
         let (rate, peak_rate) = (self.buckets.rate(), self.buckets.ceil());
         if rate == peak_rate {

@@ -216,8 +216,8 @@ impl Server {
         matches!(self, Self::Plain(_))
     }
 
-    /// Lets the packets of a token bucket depart as soon as they are taken; the bucket's rates must then never change. Does
-    /// nothing for other servers.
+    /// Makes a token bucket report a packet as sent when it takes the packet, with the later time at which the transmission
+    /// ends. The bucket's rates must then never change. Does nothing for other servers.
     pub(crate) fn send_ahead(&mut self) {
         if let Self::Bucket(bucket) = self {
             bucket.send_ahead();
@@ -233,7 +233,7 @@ impl Server {
     /// Returns true if a packet departs as soon as the server takes it, if the server's only work is to take the next
     /// packet when the link is free, and if a departure comes before an arrival at the same time.
     pub(crate) fn only_takes(&self) -> bool {
-        (matches!(self, Self::Plain(_) | Self::Htb(_)) || self.sends_ahead()) && self.departs_first()
+        self.is_plain() || self.sends_ahead()
     }
 
     pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {

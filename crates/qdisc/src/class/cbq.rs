@@ -207,7 +207,7 @@ impl Leaf {
         self.clear = self.clear.max(Time(now.0.saturating_sub(most.0)));
     }
 
-    /// Adapts `clear` of a class that may not borrow when the link's rate changes. `factor` is the old rate divided by
+    /// When the link's rate changes, adapts `clear` of a class that may not borrow. `factor` is the old rate divided by
     /// the new rate. The class keeps its credit or debt in bytes, so the time that these bytes take is multiplied by
     /// `factor`.
     fn rescale(&mut self, factor: f64, now: Time) {

@@ -37,8 +37,8 @@ macro_rules! controllers {
             "prague" Prague(prague::Prague),
             /// A constant window. Usually, it is the initial window. If `initial_ssthresh` is set and larger, the
             /// window first grows to `initial_ssthresh` by slow start. Marks and losses do not change the window. After
-            /// a timeout, the window grows by slow start from one segment to `initial_ssthresh` or, if this key is not
-            /// set, to the initial window. For experiments, and for programs that set the window from outside. Source:
+            /// a timeout, the window grows by slow start from one segment more than the data in flight to
+            /// `initial_ssthresh` or, if this key is not set, to the initial window. For experiments, and for programs that set the window from outside. Source:
             /// RFC 5681 §3.1 for slow start.
             "fixed" Fixed(fixed::Fixed),
             /// The class named in the table `python` (docs/adding-a-controller-in-python.md).

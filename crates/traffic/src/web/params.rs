@@ -124,8 +124,8 @@ pub enum Draw {
     EachPage,
 }
 
-/// Order in which the first connections for a page's objects open. All open at the same time, when the html is
-/// complete.
+/// Order in which the client opens the first connections for a page's objects. All of them open at the same time, when
+/// the html is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {

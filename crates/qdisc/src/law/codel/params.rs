@@ -133,10 +133,9 @@ params! {
         },
         /// Number of intervals for which CoDel remembers count after a cycle. A cycle that begins within this time
         /// starts with the count that `reentry` specifies. A later cycle starts with a count of 1. The time is measured
-        /// from drop_next, the time for which the next drop of the old cycle was scheduled. But if the packet behind the
-        /// last dropped one ended the cycle, no next drop was scheduled, and drop_next is still the time for which that
-        /// last drop was scheduled. (The first drop of a cycle always schedules a next one.) Null: 16, 8 (draft01, kmn),
-        /// 1 (acm_queue).
+        /// from drop_next, the scheduled time of the next drop of the old cycle. There is one exception: if the packet
+        /// directly behind a dropped one ends the cycle, and that drop was not the first of the cycle, no further drop is
+        /// scheduled, and drop_next keeps the scheduled time of that drop. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
