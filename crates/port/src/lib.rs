@@ -20,9 +20,9 @@
 //! at the time of an opportunity misses it. For a token bucket on a link without a rate, for HTB and for a modem,
 //! `offer(t)` does the work due before t but not the work due at t, so the order of the host's calls decides. For
 //! example, of 24 packets that arrive together at such a token bucket, one is in service and 23 try to join the queue,
-//! as in ns-2, even if there are tokens for all 24 packets. Within `poll(t)`, equal times are handled in this order: the link becomes free (and a shaped
-//! packet enters the transmit queue), the server's clock (a MAP, a grant or an opportunity), the discipline's timer,
-//! room in the transmit queue.
+//! as in ns-2, even if there are tokens for all 24 packets. Within `poll(t)`, equal times are handled in this order: the
+//! link becomes free (and a shaped packet enters the transmit queue), the server's clock (a MAP, a grant or an
+//! opportunity), the discipline's timer, room in the transmit queue.
 //!
 //! Instead of `poll`, a host may call [`Port::work`] at [`Port::work_at`], and `work` followed by [`Port::arrive`] at
 //! [`Port::arrival_at`].

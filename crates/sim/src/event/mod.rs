@@ -49,7 +49,7 @@ pub(crate) struct Events {
     /// Key of the event that was taken last.
     latest: u128,
     /// For each link, true if the link's arrivals have number 0, so that they precede all other events that have the
-    /// same time and were scheduled at the same moment (see [`crate::chain`]).
+    /// same time and were scheduled at the same moment (see this file's head).
     first: Vec<bool>,
     /// For each link, its leaf in the tournament; [`LEAVES`] if it has none. Arrivals of links without a leaf are pushed to the
     /// heap of ports.
